@@ -133,7 +133,7 @@ def load_file(path: str | Path, **reading: Any) -> Example:
         module = _execute(path)
     title = " ".join((module.__doc__ or "").strip().partition("\n\n")[0].split())
     title = title.encode(errors="replace").decode()  # so that it can be printed
-    with _placed(path):
+    with _blame_file(path):
         return Example(
             name=path.stem,
             title=title or path.stem,
@@ -151,7 +151,7 @@ def load_file(path: str | Path, **reading: Any) -> Example:
 def _of_data(path: Path, read: Callable[[Path], ModelFile]) -> Example:
     """The example in a model file or another program's; nothing in it is run."""
     said = read(path)
-    with _placed(path):
+    with _blame_file(path):
         return Example(
             name=path.stem,
             title=said.title or path.stem,
@@ -257,7 +257,7 @@ class _Own:
         def called() -> dict[str, Any]:
             with self.running(passing):
                 made = function()
-            with _placed(self.path):
+            with _blame_file(self.path):
                 return read(named(f"what {word}() returns", made))
 
         return called
@@ -274,7 +274,7 @@ class _Own:
         except (MechgraphError, passing):
             raise
         except (Exception, SystemExit) as error:
-            raise ModelError(self._told(error)) from error
+            raise ModelError(self._error_text(error)) from error
         finally:
             with suppress(ValueError):  # it may have tidied up itself
                 sys.path.remove(str(self.folder))
@@ -292,7 +292,7 @@ class _Own:
         found = Path(str(places[0])).resolve() if places else self.path.resolve()
         return found.parent == self.folder and found != self.path.resolve()
 
-    def _told(self, error: BaseException) -> str:
+    def _error_text(self, error: BaseException) -> str:
         if isinstance(error, SyntaxError):
             where = f"{error.filename or self.path}, line {error.lineno or 1}"
             return f"{where}: not valid Python: {error.msg}"
@@ -303,8 +303,8 @@ class _Own:
 
 
 @contextmanager
-def _placed(path: Path) -> Iterator[None]:
-    """What is wrong with a file is told with its name."""
+def _blame_file(path: Path) -> Iterator[None]:
+    """An error inside is told with the file's name."""
     try:
         yield
     except MechgraphError as error:

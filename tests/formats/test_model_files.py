@@ -20,7 +20,7 @@ from mechgraph.cli import main
 from mechgraph.formats.model_files import document, expressions, model_file
 from mechgraph.formats.model_files.expressions import Formula
 from mechgraph.formats.model_files.schema import model_schema
-from mechgraph.formats.model_files.spelling import name_text, spelled
+from mechgraph.formats.model_files.spelling import name_text, spell
 from mechgraph.formats.model_files.starter import starter as first_model
 from mechgraph.model.described import canonical
 
@@ -290,7 +290,7 @@ def test_random_expressions_are_spelled_and_read(seed):
     symbols = [ca.SX.sym(name) for name in ("x", "sin", "my k", "a1")]
     e = _random_expression(chance, symbols, 4)
     try:
-        text = spelled(e, {s.__hash__(): name_text(s.name()) for s in symbols})
+        text = spell(e, {s.__hash__(): name_text(s.name()) for s in symbols})
     except mg.ModelError:  # inf and NaN are no numbers of a file
         assert "inf" in str(e) or "nan" in str(e)
         return

@@ -19,7 +19,7 @@ from casadi import SX
 import mechgraph as mg
 from formats.test_modelica import Model
 from mechgraph.formats.model_files import expressions
-from mechgraph.formats.model_files.spelling import spelled
+from mechgraph.formats.model_files.spelling import spell
 from mechgraph.graph import trace
 from mechgraph.graph.algebra import Expressions, Text
 from mechgraph.graph.expressions import operands
@@ -145,7 +145,7 @@ def by_model_file(folder: Path) -> np.ndarray:
     named = {"x": s.q[0], "y": s.q[1]}
     for force in everything().terms.f.elements():
         read = expressions.evaluate(
-            spelled(force, {v.__hash__(): k for k, v in named.items()}), named
+            spell(force, {v.__hash__(): k for k, v in named.items()}), named
         )
         columns.append(np.array(ca.Function("f", [s.q], [read])(states().T)).ravel())
     return np.column_stack(columns)
@@ -206,7 +206,7 @@ REFUSALS = {
     ".c": lambda e, path: e.export_c(path / "model"),
     ".mo": lambda e, path: e.export(path / "own.mo", start={"x": 0.3, "y": 0.4}),
     "to_sympy": lambda e, path: e.to_sympy(),
-    "model file": lambda e, path: spelled(
+    "model file": lambda e, path: spell(
         e.terms.f[0], {s.__hash__(): s.name() for s in ca.vertsplit(e.terms.symbols.q)}
     ),
 }

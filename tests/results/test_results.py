@@ -552,8 +552,8 @@ def test_jumps_are_not_smoothed():
     x, y = np.array([0, 1, 2, 2, 3, 4.0]), np.array([0, 1, 2, -2, -3, -4.0])
     at = np.array([0.5, 1.9, 2, 2, 2.1, 4])
     expected = [0.5, 1.9, 2, -2, -2.1, -4]
-    np.testing.assert_allclose(comparison.interpolated(x, y, at), expected, atol=1e-14)
-    np.testing.assert_allclose(comparison.interpolated(x, y, np.array([2.0])), [-2], atol=1e-14)
+    np.testing.assert_allclose(comparison.interpolate(x, y, at), expected, atol=1e-14)
+    np.testing.assert_allclose(comparison.interpolate(x, y, np.array([2.0])), [-2], atol=1e-14)
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,17 @@ from ..formats.comparison import motion_of
 from ..formats.model_files.expressions import evaluate
 from ..results.linear_model import NOT_CONSTANT, LinearModel
 from . import models
-from .group import of_the_command_line
+from .group import usage_errors
 from .models import Study, study_command
-from .options import POSITIVE, file_option, hold_option, names_option, plot_option, show, wrote
+from .options import (
+    POSITIVE,
+    file_option,
+    hold_option,
+    names_option,
+    plot_option,
+    report_file,
+    show,
+)
 
 MOST_STEPS = 10_000_000  # of a motion, as of the rows of a run
 PRINTED = 12  # rows and columns of a matrix that is printed
@@ -219,19 +227,20 @@ def inverse(
     models.check_names(equations, drives)
     known = {**equations.system.defaults, **constants["parameters"]}
     stated = [motion for motion in motions if "=" in motion or measured is None]
-    times, motion = _measured(equations, measured, [m for m in motions if m not in stated], stated)
+    measured_names = [motion for motion in motions if motion not in stated]
+    times, motion = _read_motion(equations, measured, measured_names, stated)
     if measured is None or duration is not None or steps is not None:
         first, last = (times[0], times[-1]) if measured is not None else (0.0, 1.0)
         times = np.linspace(first, first + duration if duration else last, (steps or 100) + 1)
     efforts = equations.inverse_dynamics(
-        motion | dict(_prescribed(equations, text, known) for text in stated),
+        motion | dict(_read_prescribed(equations, text, known) for text in stated),
         t=times,
         drives=list(drives) or None,
         guess=study.near,
         **constants,
     )
     names = drives or equations.speeds
-    units = {name: _unit(equations, name) for name in names}
+    units = {name: _effort_unit(equations, name) for name in names}
     table = door.library("pandas").DataFrame(efforts, columns=list(names), index=times)
     table = table.rename_axis(index="time")
     table.attrs["units"] = units
@@ -239,7 +248,7 @@ def inverse(
     data = {"name": equations.terms.name, "time": times, "units": units, "efforts": columns}
     show(data, "\n".join(_largest(times, columns, units)))
     if out is not None:
-        wrote(tables.write(table, out))
+        report_file(tables.write(table, out))
     if plot is not None:
         panels = {
             f"effort ({unit})" if unit else "effort": {
@@ -248,10 +257,10 @@ def inverse(
             for unit in dict.fromkeys(units.values())
         }
         door.show.plot.save(door.show.plot.curves(times, panels), plot)
-        wrote(plot)
+        report_file(plot)
 
 
-def _measured(
+def _read_motion(
     equations: Equations, table: Path | None, names: list[str], stated: list[str]
 ) -> tuple[np.ndarray, dict[str, Any]]:
     """Times and functions of time from a table, those of its columns that are asked for."""
@@ -259,26 +268,26 @@ def _measured(
         raise click.UsageError("give --motion name=expression of t, or a --table of the motion")
     if table is None:
         return np.zeros(0), {}
-    with of_the_command_line():
+    with usage_errors():
         return motion_of(equations, table, names or None)
 
 
-def _prescribed(
+def _read_prescribed(
     equations: Equations, motion: str, parameters: Mapping[str, float]
 ) -> tuple[str, Callable[[Any], Any]]:
     """A name and a function of time; the text is never run as Python."""
     name, equals, text = motion.partition("=")
     if not (name and equals and text.strip()):
         raise click.UsageError(f"--motion {motion!r}: write name=expression of t, such as x=0.1*t")
-    with of_the_command_line():
+    with usage_errors():
         equations.names.resolve(name)
         names = {each: SX(value) for each, value in parameters.items()}
         evaluate(text, {**names, "t": equations.terms.symbols.t})
     return name, lambda t: evaluate(text, {**names, "t": t})
 
 
-def _unit(equations: Equations, name: str) -> str:
-    """Of an effort along a speed: what times it is a power."""
+def _effort_unit(equations: Equations, name: str) -> str:
+    """The unit of an effort along a speed: times the speed it is a power."""
     return EFFORT.get(equations.names.resolve(name).units[0].removesuffix("/s"), "")
 
 

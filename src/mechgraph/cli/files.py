@@ -23,7 +23,7 @@ from .options import (
     formalism_option,
     model_argument,
     names_option,
-    wrote,
+    report_file,
 )
 
 GROUND = "URDF: shapes for collisions touch z = 0, rigidly, with this friction."
@@ -70,7 +70,7 @@ def export(
         about |= {"duration": example.duration}
         written = equations.export(target, asked, **(about if ending in WHOLE else {}))
     for path in written:
-        wrote(path)
+        report_file(path)
 
 
 @click.command()
@@ -108,7 +108,7 @@ def convert(
         "duration": example.duration,
         "options": dict(example.options),
     }
-    wrote(save(example.system(), target, **about))
+    report_file(save(example.system(), target, **about))
 
 
 @click.command()
@@ -122,7 +122,7 @@ def new(target: Path) -> None:
     text = starter(target.suffix.lower(), target.stem)
     with target.open("x", encoding="utf-8") as file:
         file.write(text)
-    wrote(target)
+    report_file(target)
 
 
 @click.command()

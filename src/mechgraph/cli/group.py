@@ -34,7 +34,7 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            with _said_aloud(), _warnings_in_plain_words(), remembered_interrupts() as found:
+            with _log_to_terminal(), _plain_warnings(), remembered_interrupts() as found:
                 result = super().invoke(context)
                 found.check()  # what is not whole does not pass for it
                 return result
@@ -52,7 +52,7 @@ class Commands(click.Group):
 
 
 @contextmanager
-def _warnings_in_plain_words() -> Iterator[None]:
+def _plain_warnings() -> Iterator[None]:
     """Warnings of ours without the place in the code that they come from."""
 
     def shown(message: Any, category: type[Warning], *place: Any, **more: Any) -> None:
@@ -68,8 +68,8 @@ def _warnings_in_plain_words() -> Iterator[None]:
 
 
 @contextmanager
-def _said_aloud() -> Iterator[None]:
-    """What takes its time is told on a terminal: «compiling …»."""
+def _log_to_terminal() -> Iterator[None]:
+    """A terminal is told of what takes its time: «compiling …»."""
     if not _is_terminal():
         yield
         return
@@ -89,8 +89,8 @@ def _is_terminal() -> bool:
 
 
 @contextmanager
-def of_the_command_line() -> Iterator[None]:
-    """What is wrong inside is wrong with what was typed."""
+def usage_errors() -> Iterator[None]:
+    """An error inside is one of the command line."""
     try:
         yield
     except MechgraphError as error:

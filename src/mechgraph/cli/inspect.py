@@ -27,8 +27,8 @@ from .options import (
     is_for_programs,
     json_option,
     model_argument,
+    report_file,
     show,
-    wrote,
 )
 
 
@@ -82,11 +82,11 @@ def describe(model: str, graph: Path | None) -> None:
         click.echo(describe_system(system, guess))
     if graph is not None:
         system.draw_graph(graph)
-        wrote(graph)
+        report_file(graph)
 
 
 def _data(system: System, guess: dict[str, Any]) -> dict[str, Any]:
-    """The same for programs."""
+    """A description for programs."""
     equations, said = system.equations(), system.snapshot()
     joints = {
         joint.name: {
@@ -192,7 +192,7 @@ def figures(model: str, out: Path, ending: str) -> None:
     for name, figure in made.items():
         path = out / f"{example.name}-{name.replace(' ', '-').replace('/', '-')}.{ending}"
         door.show.plot.save(figure, path)
-        wrote(path)
+        report_file(path)
 
 
 @click.command(name="gallery")
@@ -221,14 +221,14 @@ def gallery_command(name: str | None) -> None:
         with remembered_interrupts(insist=True):  # a run that was broken off proves nothing
             errors = example.check()
     except AssertionError as error:
-        raise click.ClickException(f"FAILED: {str(error) or _asserted(error)}") from None
+        raise click.ClickException(f"FAILED: {str(error) or _assertion_text(error)}") from None
     lines = [f"  {what:<52} {value:.2g}" for what, value in errors.items()]
     spent = clock.perf_counter() - began
     lines.append(f"  all within their bounds ({spent:.1f} s)")
     return show({"name": name, "errors": errors, "seconds": spent}, "\n".join(lines))
 
 
-def _asserted(error: AssertionError) -> str:
+def _assertion_text(error: AssertionError) -> str:
     """Where a check says no without a word."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{Path(frame.filename).name}, line {frame.lineno}: {frame.line}"

@@ -23,7 +23,7 @@ from ..gallery import Example
 from ..results.table import is_column
 from ..results.trajectory import Trajectory
 from ..studies.simulation.context import is_law
-from .group import of_the_command_line
+from .group import usage_errors
 from .options import formalism_option, json_option, model_argument, set_option
 
 
@@ -42,7 +42,7 @@ def load(model: str, **reading: Any) -> Example:
         )
     if not os.path.isfile(model):
         raise click.UsageError(f"{model}: no such file")
-    with of_the_command_line() if reading else nullcontext():
+    with usage_errors() if reading else nullcontext():
         return gallery.load_file(model, **reading)
 
 
@@ -53,65 +53,24 @@ def guess_of(example: Example) -> dict[str, Any]:
 
 def check_names(equations: Equations, names: Iterable[str]) -> None:
     """Refuse what nothing in the model is called, before anything is computed."""
-    with of_the_command_line():
+    with usage_errors():
         for name in names:
             equations.names.resolve(name)
 
 
 @dataclass
 class Settings:
-    """What ``--set`` says."""
+    """Parameters, inputs and starting values that ``--set`` gives."""
 
     parameters: dict[str, float] = field(default_factory=dict)
     inputs: dict[str, float] = field(default_factory=dict)
     start: dict[str, Any] = field(default_factory=dict)
 
 
-def read_settings(settings: Sequence[str], equations: Equations) -> Settings:
-    """``name=value`` pairs of parameters, inputs and starting values; several values of a joint are
-    separated by commas."""
-    read = Settings()
-    for setting in settings:
-        name, equals, text = setting.rpartition("=")
-        values: list[float] = []
-        with suppress(ValueError):
-            values = [number(name, float(part)) for part in text.split(",")]
-        single = name in (*equations.parameters, *equations.inputs)
-        if not (equals and name and values) or (single and len(values) > 1):
-            raise click.UsageError(
-                f"--set {setting!r}: write name=number (several numbers of one joint: name=1,2,3)"
-            )
-        if name in equations.parameters:
-            read.parameters[name] = values[0]
-        elif name in equations.inputs:
-            read.inputs[name] = values[0]
-        else:
-            check_names(equations, [name])
-            read.start[name] = values[0] if len(values) == 1 else values
-    return read
-
-
-def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, float]]:
-    """Inputs and parameters as numbers, for studies that know no time; inputs that are functions
-    are taken as zero, and that is told."""
-    own, inputs = example.options, dict[str, float]()
-    laws = own.get("inputs")
-    if is_law(laws):
-        laws = dict.fromkeys(example.system().inputs, laws)
-    for name, value in {**named("inputs", laws), **settings.inputs}.items():
-        try:
-            inputs[name] = number(name, value)
-        except ValueError:
-            click.echo(
-                f"the input {name!r} is a function; here it is zero (--set {name}=…)", err=True
-            )
-    parameters = {**named("parameters", own.get("parameters")), **settings.parameters}
-    return {"inputs": inputs, "parameters": parameters}
-
-
 @dataclass(frozen=True)
 class Study:
-    """A model with its equations, and what ``--set`` changes of it."""
+    """A model with its equations, and what ``--set`` changes of it: ``name=value`` each, where
+    several values of a joint are separated by commas."""
 
     example: Example
     equations: Equations
@@ -119,18 +78,54 @@ class Study:
 
     @cached_property
     def settings(self) -> Settings:
-        """What ``--set`` says."""
-        return read_settings(self.changes, self.equations)
+        """The changes, read."""
+        equations, read = self.equations, Settings()
+        for setting in self.changes:
+            name, equals, text = setting.rpartition("=")
+            values: list[float] = []
+            with suppress(ValueError):
+                values = [number(name, float(part)) for part in text.split(",")]
+            single = name in (*equations.parameters, *equations.inputs)
+            if not (equals and name and values) or (single and len(values) > 1):
+                raise click.UsageError(
+                    f"--set {setting!r}: write name=number (several numbers of one joint: "
+                    "name=1,2,3)"
+                )
+            if name in equations.parameters:
+                read.parameters[name] = values[0]
+            elif name in equations.inputs:
+                read.inputs[name] = values[0]
+            else:
+                check_names(equations, [name])
+                read.start[name] = values[0] if len(values) == 1 else values
+        return read
 
     @property
     def near(self) -> dict[str, Any]:
         """Where a search begins."""
         return {**guess_of(self.example), **self.settings.start}
 
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Those of the example's options, and what is set."""
+        own = named("parameters", self.example.options.get("parameters"))
+        return {**own, **self.settings.parameters}
+
     @cached_property
     def constants(self) -> dict[str, Any]:
-        """Inputs and parameters as numbers."""
-        return constants_of(self.example, self.settings)
+        """Inputs and parameters as numbers, for studies that know no time; inputs that are
+        functions are taken as zero, and that is told."""
+        inputs, laws = dict[str, float](), self.example.options.get("inputs")
+        if is_law(laws):
+            laws = dict.fromkeys(self.equations.inputs, laws)
+        for name, value in {**named("inputs", laws), **self.settings.inputs}.items():
+            try:
+                inputs[name] = number(name, value)
+            except ValueError:
+                click.echo(
+                    f"the input {name!r} is a function; here it is zero (--set {name}=…)", err=True
+                )
+        return {"inputs": inputs, "parameters": self.parameters}
 
 
 def study_of(
@@ -168,25 +163,20 @@ def check_columns(study: Study, columns: Iterable[str]) -> None:
     check_names(study.equations, others)
 
 
-def options_of(study: Study, asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Keyword arguments of ``simulate``: the example's own, and what the command line says."""
+def simulate(study: Study, asked: Mapping[str, Any] | None = None) -> Trajectory:
+    """Run an example with what the command line changes of it."""
     example, settings = study.example, study.settings
     given = {key: value for key, value in (asked or {}).items() if value is not None}
-    own = dict(example.options)
+    own = {"duration": example.duration, "guess": example.guess, **example.options}
     if "duration" in given and "step" not in given:
         own.pop("step", None)  # the example's step need not divide another duration
-    own["parameters"] = {**named("parameters", own.get("parameters")), **settings.parameters}
     if not is_law(own.get("inputs")):
         own["inputs"] = {**named("inputs", own.get("inputs")), **settings.inputs}
     elif settings.inputs:
         names = ", ".join(settings.inputs)
         raise click.UsageError(f"--set {names}: the model's own controller gives all inputs")
-    return {"duration": example.duration, "guess": example.guess, **own, **given}
-
-
-def simulate(study: Study, asked: Mapping[str, Any] | None = None) -> Trajectory:
-    """Run an example with what the command line changes of it."""
-    options, start = options_of(study, asked), {**study.example.start, **study.settings.start}
+    options = {**own, "parameters": study.parameters, **given}
+    start = {**example.start, **settings.start}
     return study.equations.simulate(options.pop("duration"), start, **options)
 
 

@@ -40,8 +40,10 @@ class Finite(click.FloatRange):
 POSITIVE = Finite(min=0, min_open=True)
 
 
-def _models(context: click.Context, parameter: click.Parameter, begun: str) -> list[CompletionItem]:
-    """What a shell offers: names of the gallery and files of models; else files as it likes."""
+def _complete_model(
+    context: click.Context, parameter: click.Parameter, begun: str
+) -> list[CompletionItem]:
+    """Names of the gallery and files of models, for a shell to offer; else files as it likes."""
     endings = (".py", *SUFFIXES, *gallery.IMPORTED)
     files = sorted(f for f in glob(f"{escape(begun)}*") if f.lower().endswith(endings))
     found = [*(name for name in gallery.names() if name.startswith(begun)), *files]
@@ -53,7 +55,7 @@ def names_option(option: str, target: str, help: str) -> Callable[[Command], Com
     return click.option(option, target, metavar="NAME", multiple=True, help=help)
 
 
-model_argument = click.argument("model", shell_complete=_models)
+model_argument = click.argument("model", shell_complete=_complete_model)
 formalism_option = click.option(
     "--formalism",
     type=click.Choice(list(FORMALISMS)),
@@ -93,12 +95,12 @@ hold_option = names_option(
 def file_option(option: str, help: str, *endings: str) -> Callable[[Command], Command]:
     """An option for a file to write, whose ending and folder are checked before anything is
     computed."""
-    return click.option(option, type=WRITTEN, callback=_checked(endings), help=help)
+    return click.option(option, type=WRITTEN, callback=_check_file(endings), help=help)
 
 
 def file_argument(name: str, *endings: str) -> Callable[[Command], Command]:
-    """The same as an argument."""
-    return click.argument(name, type=WRITTEN, callback=_checked(endings))
+    """An argument that is a file to write, checked as that of ``file_option``."""
+    return click.argument(name, type=WRITTEN, callback=_check_file(endings))
 
 
 def folder_option(usual: str, help: str) -> Callable[[Command], Command]:
@@ -110,7 +112,7 @@ def folder_option(usual: str, help: str) -> Callable[[Command], Command]:
 WRITTEN = click.Path(dir_okay=False, path_type=Path)
 
 
-def _checked(endings: tuple[str, ...]) -> Callable[..., Path | None]:
+def _check_file(endings: tuple[str, ...]) -> Callable[..., Path | None]:
     def checked(
         context: click.Context, parameter: click.Parameter, path: Path | None
     ) -> Path | None:
@@ -151,7 +153,7 @@ def show(data: Mapping[str, Any], text: str) -> None:
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON has it: what is no finite number is null."""
+    """A value as JSON has it: null for what is no finite number."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items()}
     if isinstance(value, np.ndarray):
@@ -170,7 +172,7 @@ def _number(value: Any) -> Any:
     return None if isinstance(number, float) and not np.isfinite(number) else number
 
 
-def wrote(path: Path) -> None:
+def report_file(path: Path) -> None:
     """Tell of a file; where results are read by programs, too, so not among them."""
     size = path.stat().st_size
     told = f"{size / 1024:.0f} kB" if size >= 1024 else f"{size} bytes"

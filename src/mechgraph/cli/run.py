@@ -11,7 +11,7 @@ import click
 
 from .. import gallery
 from ..errors import MechgraphError
-from ..formats.comparison import table_of, times_of
+from ..formats.comparison import read_table, read_times
 from ..results.trajectory import Trajectory, load_run
 from ..runtime.stepper import METHODS
 from ..show.describe import describe as describe_system
@@ -33,9 +33,9 @@ from .options import (
     names_option,
     out_option,
     plot_option,
+    report_file,
     set_option,
     show,
-    wrote,
 )
 
 DEMO = "slider_crank_3d"
@@ -63,7 +63,7 @@ def demo(out: Path) -> None:
     click.echo(motion.summary())
     click.echo("\nResults")
     for path in _products(motion, out):
-        wrote(path)
+        report_file(path)
     click.echo(f"\nOpen {out / 'report.html'} in a browser.")
     _end(motion)
     if not found.ok:
@@ -73,13 +73,13 @@ def demo(out: Path) -> None:
 def _products(motion: Trajectory, out: Path) -> Iterator[Path]:
     """Everything that is made of a run, one after the other."""
     yield motion.save(out / "trajectory.npz")
-    yield _plotted(motion, out / "plots.png")
+    yield _plot(motion, out / "plots.png")
     yield motion.view(out / "animation.html")
     yield motion.view(out / "animation.gif")
     yield motion.report(out / "report.html")
 
 
-def _plotted(drawn: Any, path: Path) -> Path:
+def _plot(drawn: Any, path: Path) -> Path:
     drawn.plot(path=path)
     return path
 
@@ -130,24 +130,24 @@ def run(
     show(_data(motion, failures), motion.summary())
     wanted = (
         (out, lambda path: motion.save(path, columns)),
-        (plot, lambda path: _plotted(motion, path)),
+        (plot, lambda path: _plot(motion, path)),
         (view, motion.view),
         (report, motion.report),
     )
-    failures += _written(wanted)
+    failures += _write_all(wanted)
     if failures:
         raise click.ClickException("\n".join(failures))
     _end(motion)
 
 
-def _written(wanted: Sequence[tuple[Path | None, Callable[[Path], Path]]]) -> list[str]:
+def _write_all(wanted: Sequence[tuple[Path | None, Callable[[Path], Path]]]) -> list[str]:
     """Write the files that are asked for; what failed. One file that cannot be made does not cost
     the others."""
     failures = []
     for path, write in wanted:
         try:
             if path is not None:
-                wrote(write(path))
+                report_file(write(path))
         except MechgraphError as error:
             failures.append(str(error))
     return failures
@@ -211,7 +211,7 @@ def compare(
     """
     pairs = _pairs(columns)
     is_run = _is_run(model, bool(settings or duration))
-    times_of(table_of(table, pairs)[1], time)  # what is wrong with it is told before the run
+    read_times(read_table(table, pairs)[1], time)  # what is wrong with it is told before the run
     if is_run:
         motion = load_run(model)
     else:
@@ -224,7 +224,7 @@ def compare(
     beyond = found.beyond(relative or 0.0, absolute or 0.0) if asked else ()
     data = {"name": found.name, "errors": errors, "beyond": beyond, "left out": found.left_out}
     show(data, str(found))
-    failures = _written([(plot, lambda path: _plotted(found, path))])
+    failures = _write_all([(plot, lambda path: _plot(found, path))])
     if beyond:
         failures.append(f"beyond the tolerance: {', '.join(beyond)}")
     if failures:

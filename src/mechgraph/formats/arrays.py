@@ -68,7 +68,7 @@ def _functions(
 ) -> dict[str, Callable[..., Any]]:
     defaults = np.array(equations.terms.symbols.defaults)
     made = casadi_functions(equations, functions)
-    return {name: _bound(function, xp, defaults) for name, function in made.items()}
+    return {name: _bind(function, xp, defaults) for name, function in made.items()}
 
 
 def _program(function: ca.Function) -> Program:
@@ -81,16 +81,16 @@ def _program(function: ca.Function) -> Program:
     return program
 
 
-def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
+def _bind(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[..., Any]:
     name, shape, arguments = function.name(), function.size_out(0), tuple(function.name_in())
     program = _program(function)
     run = on_arrays(program, arguments, xp)
 
     def called(*given: Any, **by_name: Any) -> Any:
-        values = _given(name, arguments, given, by_name)
+        values = _arguments_by_name(name, arguments, given, by_name)
         values = {"t": 0.0, "p": defaults} | values
         arrays = [xp.asarray(values[key]) if key in values else None for key in arguments]
-        _fits(name, program, arguments, arrays)
+        _check_sizes(name, program, arguments, arrays)
         flat = run(arrays)
         return flat if shape[1] == 1 else flat.reshape((*flat.shape[:-1], *shape))
 
@@ -98,10 +98,10 @@ def _bound(function: ca.Function, xp: Any, defaults: np.ndarray) -> Callable[...
     return called
 
 
-def _given(
+def _arguments_by_name(
     name: str, arguments: tuple[str, ...], given: tuple[Any, ...], by_name: dict[str, Any]
 ) -> dict[str, Any]:
-    """What was given of the arguments, by name."""
+    """The arguments that were given, by name."""
     wrong = [key for key in by_name if key not in arguments[len(given) :]]
     values = dict(zip(arguments, given, strict=False)) | by_name
     if len(given) > len(arguments) or wrong or values.get("q") is None:
@@ -109,7 +109,9 @@ def _given(
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _fits(name: str, program: Program, arguments: tuple[str, ...], arrays: list[Any]) -> None:
+def _check_sizes(
+    name: str, program: Program, arguments: tuple[str, ...], arrays: list[Any]
+) -> None:
     for argument, size, array in zip(arguments, program.sizes, arrays, strict=True):
         if argument != "t" and array is not None and tuple(array.shape[-1:]) != (size,):
             raise ArgumentError(
@@ -192,7 +194,7 @@ class NumPy(Text):
 
 
 class Arrays(NumPy):
-    """The same with arrays wherever numbers stand, which some libraries ask for."""
+    """Lines with arrays wherever numbers stand, which some libraries ask for."""
 
     def constant(self, value: float) -> str:
         return f"(zero + {super().constant(value)})"
@@ -241,14 +243,14 @@ def export_numpy(
     tables = {name: values for p in programs.values() for name, values in _tables(p).items()}
     parts = [
         MODULE_HEAD.format(
-            title=_quoted(equations.terms.name),
+            title=_escape(equations.terms.name),
             lists="\n".join(f"{key} = {list(names)!r}" for key, names in lists.items()),
             defaults=[float(x) for x in equations.terms.symbols.defaults],
         ),
         *(f"{name} = np.array({values.tolist()!r})" for name, values in tables.items()),
     ]
     for name, function in made.items():
-        parts.append(_printed(programs[name], function))
+        parts.append(_print_function(programs[name], function))
     return write_text(target, "\n\n".join(parts))
 
 
@@ -273,11 +275,11 @@ def _given(t, *vectors):
 '''
 
 
-def _quoted(text: str) -> str:
+def _escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', "'''")
 
 
-def _printed(program: Program, function: ca.Function) -> str:
+def _print_function(program: Program, function: ca.Function) -> str:
     arguments, shape = function.name_in(), function.size_out(0)
     start = {"t": "0.0", "p": "VALUES"}
     start |= {

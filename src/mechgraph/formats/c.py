@@ -20,15 +20,18 @@ from ..equations import Equations
 from ..errors import ArgumentError, UnsupportedError, shown
 from ..graph import trace
 from ..graph.operations import OPERATIONS
+from ..numerics.tolerances import GIVEN, KNOWN
 from .arrays import on_arrays
 from .exported import Exported, casadi_function, exported, frames, symbols
-from .plain_c import Programs, in_precision, in_single, plain_functions
+from .plain_c import Programs, in_precision, plain_functions, round_to_single
 
-PRECISIONS = ("double", "float")
-TOLERANCE = {"double": 1e-10, "float": 1e-4}  # of the reference values, relative
-DOUBTFUL = 1e-3  # relative errors of rounding in single precision that are told
+DTYPES: dict[str, Any] = {"double": np.float64, "float": np.float32}
+PRECISIONS = tuple(DTYPES)
+DOUBTFUL = KNOWN**0.5  # relative error that is told in single precision: half as many digits
+TOLERANCE = {"double": GIVEN / 10, "float": DOUBTFUL / 10}  # of the reference values, relative
 STEPPING = ("accelerations", "coordinate_rates", "projected")  # what a step is made of
-SETTLED = {"double": "1e-7", "float": "1e-4"}  # a Newton step so small that the next is rounding
+# a Newton step so small that the next is rounding
+SETTLED = {name: float(np.finfo(kind).eps) ** 0.5 for name, kind in DTYPES.items()}
 NEWTON = 6
 Functions = Mapping[str, Callable[..., Any]]
 STEP_LENGTH, RUNAWAY = 0.001, 1e3  # of the step in the test; a state that is of no use
@@ -57,7 +60,7 @@ def export_c(
 
 @dataclass(frozen=True)
 class _CModel:
-    """What is written, under which name, in which precision."""
+    """The functions to be written, under which name, in which precision."""
 
     equations: Equations
     name: str
@@ -66,7 +69,7 @@ class _CModel:
 
     @cached_property
     def has_step(self) -> bool:
-        """Whether there is a step; rigid contacts have impacts, which a step of fixed length does
+        """True if there is a step; rigid contacts have impacts, which a step of fixed length does
         not know."""
         switched = self.equations.terms.chart.description.switched
         if self.asked is None or "step" not in listed("functions", self.asked):
@@ -95,12 +98,12 @@ class _CModel:
 
     @cached_property
     def printed(self) -> dict[str, Exported]:
-        """The same as they are computed in this precision."""
+        """The functions as they are computed in this precision."""
         return self._exported(single=True) if self.precision == "float" else self.exported
 
     @cached_property
     def made(self) -> dict[str, ca.Function]:
-        """The same as functions."""
+        """The functions of CasADi."""
         return {
             key: casadi_function(self.equations, key, each) for key, each in self.exported.items()
         }
@@ -114,7 +117,7 @@ class _CModel:
             made[key] = ca.Function(key, x, [each.prepared], {"cse": True})
             if isinstance(each.value, ColumnFunction):
                 made[f"{key}_column"] = each.value.column
-        return traced("export_c", made)
+        return trace_functions("export_c", made)
 
     @cached_property
     def reference(self) -> dict[str, Any]:
@@ -122,7 +125,7 @@ class _CModel:
         return _reference(
             self.equations,
             self.made,
-            np.dtype({"double": float, "float": np.float32}[self.precision]),
+            np.dtype(DTYPES[self.precision]),
         )
 
     def in_precision(self, text: str) -> str:
@@ -131,7 +134,7 @@ class _CModel:
 
     @cached_property
     def errors(self) -> dict[str, float]:
-        """Of each function, what rounding makes of it at the reference state, relative."""
+        """Relative error by rounding of each function, at the reference state."""
         return {} if self.precision == "double" else _single_precision_errors(self)
 
     @property
@@ -174,7 +177,7 @@ def _header(model: _CModel) -> str:
         "SIZES": "\n".join(f"#define {name.upper()}_{k} {n}" for k, n in model.sizes.items()),
         "PROTOTYPES": "\n\n".join(_declarations(model)),
     }
-    return re.sub("|".join(values), lambda found: values[found[0]], HEADER)
+    return _fill(HEADER, values)
 
 
 def _declarations(model: _CModel) -> list[str]:
@@ -222,6 +225,10 @@ PROTOTYPES
 """
 
 
+def _fill(template: str, values: Mapping[str, str]) -> str:
+    return re.sub("|".join(values), lambda found: values[found[0]], template)
+
+
 def _comment(text: str) -> str:
     """A name that cannot end the comment that it stands in."""
     return text.replace("*/", "* /").replace("/*", "/ *").replace("\n", " ")
@@ -230,7 +237,7 @@ def _comment(text: str) -> str:
 # --- the source -----------------------------------------------------------------------------------
 
 
-def traced(call: str, made: dict[str, ca.Function]) -> Programs:
+def trace_functions(call: str, made: dict[str, ca.Function]) -> Programs:
     """The functions as programs to be printed, each of one column."""
     programs: Programs = {key: (trace(f), [f.size_out(0)]) for key, f in made.items()}
     missing = [name for program, _ in programs.values() for name in program.missing(OPERATIONS)]
@@ -267,12 +274,12 @@ def _wrapper(model: _CModel, key: str, places: Mapping[str, int]) -> str:
         else:
             lines.append(f"(void){argument};")
         offset += size
-    lines = [f"double x[{max(1, offset)}], work[{workspace}];", *lines, *_runs(model, key)]
+    lines = [f"double x[{max(1, offset)}], work[{workspace}];", *lines, *_run_lines(model, key)]
     body = "\n    ".join(lines)
     return f"{_prototype(model, key)} {{\n    {body}\n}}"
 
 
-def _runs(model: _CModel, key: str) -> list[str]:
+def _run_lines(model: _CModel, key: str) -> list[str]:
     """The program, or what columns share and then each of them."""
     value = model.printed[key].value
     if not isinstance(value, ColumnFunction):
@@ -347,8 +354,8 @@ def _step(model: _CModel) -> str:
     )
     sizes = {"NQ": str(nq), "NU": str(nu), "NY": str(nq + nu), "NEWTON": str(NEWTON)}
     values = sizes | {"NAME": model.name, "PROTOTYPE": _step_prototype(model.name)}
-    values |= {"SETTLED": SETTLED[model.precision]}
-    return re.sub("|".join(values), lambda found: values[found[0]], text)
+    values |= {"SETTLED": repr(SETTLED[model.precision])}
+    return _fill(text, values)
 
 
 # --- the test -------------------------------------------------------------------------------------
@@ -360,7 +367,7 @@ TEST = """\
 
 static int check(const char *name, int size, const double *out, const double *expected,
                  double tolerance) {
-    double scale = 1e-6, worst = 0.0; /* smaller numbers are noise */
+    double scale = NOISE, worst = 0.0; /* smaller numbers are noise */
     int wrong = 0;
     for (int i = 0; i < size; i++) { scale = fmax(scale, fabs(expected[i])); }
     for (int i = 0; i < size; i++) {
@@ -392,22 +399,23 @@ def _test(model: _CModel) -> str:
     calls = [_call(model, key) for key in model.made]
     values = {
         "NAME": model.name,
+        "NOISE": repr(KNOWN),
         "ARRAYS": "\n".join(arrays),
         "TIME": repr(float(model.reference["t"])),
         "CALLS": "\n".join([*calls, *_step_call(model)]),
     }
-    text = re.sub("|".join(values), lambda found: values[found[0]], TEST)
-    return model.in_precision(text).replace("WORST", "(double)worst")
+    return model.in_precision(_fill(TEST, values)).replace("WORST", "(double)worst")
 
 
 def _call(model: _CModel, key: str) -> str:
     given = [model.reference[name] for name in model.exported[key].arguments]
     expected = _row_by_row(model.made[key](*given))
     called = f"{model.name}_{key}({', '.join(model.exported[key].arguments)}, out);"
-    return _checked(model, key, expected, f"double out[{max(1, len(expected))}] = {{0}};", called)
+    memory = f"double out[{max(1, len(expected))}] = {{0}};"
+    return _check_text(model, key, expected, memory, called)
 
 
-def _checked(model: _CModel, key: str, expected: np.ndarray, memory: str, called: str) -> str:
+def _check_text(model: _CModel, key: str, expected: np.ndarray, memory: str, called: str) -> str:
     tolerance = max(TOLERANCE[model.precision], 10 * model.errors.get(key, 0.0))
     return f"""    {{
         {memory}
@@ -418,19 +426,19 @@ def _checked(model: _CModel, key: str, expected: np.ndarray, memory: str, called
 
 
 def _step_call(model: _CModel) -> list[str]:
-    """The same of a step, which writes where it reads; none from a state that is lost at once."""
+    """The call of a step, which writes where it reads; none from a state that is lost at once."""
     if not model.has_step:
         return []
-    nq, s, expected = model.sizes["Q"], model.reference, _stepped(model, model.made)
+    nq, s, expected = model.sizes["Q"], model.reference, _step_values(model, model.made)
     if not np.abs(expected).max(initial=0.0) < RUNAWAY:
         return []
     memory = f"double out[{max(1, len(expected))}] = {_array(np.append(s['q'], s['u']))};"
     called = f"{model.name}_step(out, out + {nq}, t, w, p, {STEP_LENGTH!r});"
-    return [_checked(model, "step", expected, memory, called)]
+    return [_check_text(model, "step", expected, memory, called)]
 
 
-def _stepped(model: _CModel, made: Functions) -> np.ndarray:
-    """What a step gives, by these functions."""
+def _step_values(model: _CModel, made: Functions) -> np.ndarray:
+    """The state after a step, by these functions."""
     s, nq, h = model.reference, model.sizes["Q"], STEP_LENGTH
 
     def slope(y: np.ndarray, t: float) -> np.ndarray:
@@ -444,10 +452,10 @@ def _stepped(model: _CModel, made: Functions) -> np.ndarray:
     k3 = slope(y + h / 2 * k2, s["t"] + h / 2)
     y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + slope(y + h * k3, s["t"] + h))
     given = s["t"] + h, s["w"], s["p"]
-    return _kept(made, y, nq, given, NEWTON, float(SETTLED[model.precision]))
+    return _project(made, y, nq, given, NEWTON, SETTLED[model.precision])
 
 
-def _kept(
+def _project(
     made: Functions, y: np.ndarray, nq: int, given: tuple[Any, ...], steps: int, settled: float
 ) -> np.ndarray:
     """A state brought back to the constraints as C does it, in no more Newton steps than said."""
@@ -475,7 +483,7 @@ def _reference(
     for size in (0.3, 0.1, 0.01, 0.0):
         q = chart.normalized(np.array(chart.reference) + size * dq)
         y = np.concatenate([q, u])
-        near = _kept(made, y, nq, (0.3, w, p), 30, 0.0) + 0.01 * random.standard_normal(len(y))
+        near = _project(made, y, nq, (0.3, w, p), 30, 0.0) + 0.01 * random.standard_normal(len(y))
         for state in (near, y):
             given = {"q": state[:nq], "u": state[nq:], "t": 0.3, "w": w, "p": p, "udot": udot}
             values = {key: np.asarray(v, dtype).astype(float) for key, v in given.items()}
@@ -502,7 +510,7 @@ def _single_precision_errors(model: _CModel) -> dict[str, float]:
         given = [model.reference[name] for name in model.exported[key].arguments]
         pairs[key] = made[key](*given), _row_by_row(exact(*given))
     if model.has_step:
-        pairs["step"] = _stepped(model, made), _stepped(model, model.made)
+        pairs["step"] = _step_values(model, made), _step_values(model, model.made)
     errors = {key: _relative(*pair) for key, pair in pairs.items()}
     lost = [key for key, error in errors.items() if not np.isfinite(error)]
     if lost:
@@ -517,7 +525,7 @@ def _in_single(model: _CModel, key: str) -> Callable[..., np.ndarray]:
     value, arguments = model.printed[key].value, model.printed[key].arguments
 
     def run(name: str, arguments: tuple[str, ...], *given: Any) -> np.ndarray:
-        program, arrays = in_single(model.programs[name][0]), [np.float32(x) for x in given]
+        program, arrays = round_to_single(model.programs[name][0]), [np.float32(x) for x in given]
         with np.errstate(all="ignore"):
             return np.asarray(on_arrays(program, arguments, np)(arrays))
 
@@ -537,7 +545,7 @@ def _relative(found: np.ndarray, exact: np.ndarray) -> float:
     """An error beside the largest number; none where there is none to compare with."""
     if not np.abs(exact).max(initial=0.0) < float(np.finfo(np.float32).max):
         return 0.0
-    scale = max(1e-6, np.abs(exact).max(initial=0.0))
+    scale = max(KNOWN, np.abs(exact).max(initial=0.0))
     return float(np.abs(found - exact).max(initial=0.0) / scale)
 
 

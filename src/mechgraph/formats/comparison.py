@@ -14,12 +14,13 @@ from scipy.interpolate import CubicSpline
 from .. import door
 from ..arguments import file_path, listed, named, number, one_of
 from ..errors import ArgumentError, shown
+from ..numerics.tolerances import GIVEN
 from ..results.table import common
 from ..results.trajectory import Trajectory, load_run
 from ..tables.constructors import spline
 from ..tables.table import Table
 from .tables import read
-from .units_of_measure import measured, respelled
+from .units_of_measure import measure, respell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,8 +122,8 @@ def compare(
     """See ``Trajectory.compare``."""
     if not len(run):
         raise ArgumentError("there is nothing to compare: the run is empty")
-    name, table = table_of(other, columns)
-    times = times_of(table, time) + number("shift", shift)
+    name, table = read_table(other, columns)
+    times = read_times(table, time) + number("shift", shift)
     pairs, left_out = _pairs(run, table, columns)
     inside = (times >= run.time[0]) & (times <= run.time[-1])
     if not inside.any():
@@ -132,10 +133,10 @@ def compare(
         )
     ours, theirs, errors = {}, {}, []
     for column, (unit, own, values) in pairs.items():
-        ours[column] = interpolated(run.time, own, times[inside])
+        ours[column] = interpolate(run.time, own, times[inside])
         theirs[column] = values[inside]
         if unit == "rad":
-            theirs[column] = _unwound(theirs[column], ours[column])
+            theirs[column] = _unwind_like(theirs[column], ours[column])
         errors.append(_error(column, unit, times[inside], ours[column], theirs[column]))
     title = f"{run.name} and {name}"
     moments, outside = times[inside], int((~inside).sum())
@@ -145,8 +146,8 @@ def compare(
 # --- the other ------------------------------------------------------------------------------------
 
 
-def table_of(other: Any, columns: Any) -> tuple[str, pd.DataFrame]:
-    """What it is called, and its columns, the times among them."""
+def read_table(other: Any, columns: Any) -> tuple[str, pd.DataFrame]:
+    """The name of a table, and its columns, the times among them."""
     pd = door.library("pandas")
     if isinstance(other, (str, Path)):
         path = file_path(other)
@@ -177,7 +178,7 @@ def _flat(table: pd.DataFrame) -> pd.DataFrame:
     return out
 
 
-def times_of(table: pd.DataFrame, time: Any) -> np.ndarray:
+def read_times(table: pd.DataFrame, time: Any) -> np.ndarray:
     """The times of a table in seconds; ``time`` is the name of their column, if they have
     another."""
     headers = [str(name) for name in table.columns]
@@ -216,8 +217,8 @@ def _pairs(
 ) -> tuple[dict[str, tuple[str, np.ndarray, np.ndarray]], tuple[str, ...]]:
     """By our name: its unit, our values, and theirs in that unit; and what was left out."""
     headers = [str(name) for name in table.columns if str(name).lower() not in TIMES]
-    own = common(run, headers) if columns is None else run.table(*_asked(columns))
-    names = _wanted(headers, own, columns)
+    own = common(run, headers) if columns is None else run.table(*_our_names(columns))
+    names = _match_names(headers, own, columns)
     found = {}
     for ours, theirs in names.items():
         values, unit = numbers_of(table, theirs), own.attrs["units"][ours]
@@ -228,12 +229,12 @@ def _pairs(
     return found, tuple(name for name in headers if name not in names.values())
 
 
-def _asked(columns: Any) -> list[str]:
+def _our_names(columns: Any) -> list[str]:
     """Our names of the columns."""
     return list(columns) if isinstance(columns, Mapping) else listed("columns", columns)
 
 
-def _wanted(headers: list[str], own: pd.DataFrame, columns: Any) -> dict[str, str]:
+def _match_names(headers: list[str], own: pd.DataFrame, columns: Any) -> dict[str, str]:
     """Names there by names here."""
     if isinstance(columns, Mapping):
         wanted = named("columns", columns)
@@ -255,11 +256,11 @@ def _wanted(headers: list[str], own: pd.DataFrame, columns: Any) -> dict[str, st
 
 
 def factor_of(column: str, theirs: str, ours: str) -> float:
-    """What their numbers are multiplied with."""
-    a, b = respelled(theirs), respelled(ours)
+    """The factor from their unit to ours."""
+    a, b = respell(theirs), respell(ours)
     if not a or not b or a == b:
         return 1.0
-    one, other = measured(a), measured(b)
+    one, other = measure(a), measure(b)
     if one is None or other is None or one[1] != other[1]:
         raise ArgumentError(f"{column!r} is in {theirs} in the table, and in {ours} here")
     return one[0] / other[0]
@@ -268,7 +269,7 @@ def factor_of(column: str, theirs: str, ours: str) -> float:
 # --- numbers --------------------------------------------------------------------------------------
 
 
-def interpolated(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
+def interpolate(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
     """y(x) at other places: a cubic spline between places that stand twice, where y may jump; there
     the value after the jump, but before it for the first of two places that are the same."""
     cuts = [0, *(np.flatnonzero(np.diff(x) == 0) + 1), len(x)]
@@ -286,21 +287,21 @@ def interpolated(x: np.ndarray, y: np.ndarray, at: np.ndarray) -> np.ndarray:
     return out
 
 
-def unwound(angles: np.ndarray) -> np.ndarray:
+def unwind(angles: np.ndarray) -> np.ndarray:
     """Angles without the jumps that they make where they are measured within one turn; all others
     as they are."""
     there = np.isfinite(angles)
     known = angles[there]
-    if known.size == 0 or np.ptp(known) > 2 * np.pi * (1 + 1e-9):
+    if known.size == 0 or np.ptp(known) > 2 * np.pi * (1 + GIVEN):
         return angles
     out = angles.copy()
     out[there] = np.unwrap(known)
     return out
 
 
-def _unwound(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
+def _unwind_like(theirs: np.ndarray, ours: np.ndarray) -> np.ndarray:
     """Their angles without jumps of a turn, and from the turn on that ours begin in."""
-    angles = unwound(theirs)
+    angles = unwind(theirs)
     there = np.flatnonzero(np.isfinite(angles) & np.isfinite(ours))
     if np.array_equal(angles, theirs, equal_nan=True) or not there.size:
         return theirs
@@ -337,8 +338,8 @@ def motion_of(
 ) -> tuple[np.ndarray, dict[str, Table]]:
     """The times of a table, and splines through its columns by the names of what they prescribe;
     all that are coordinates, if none are named."""
-    _, table = table_of(other, columns)
-    times = times_of(table, None)
+    _, table = read_table(other, columns)
+    times = read_times(table, None)
     headers = [str(name) for name in table.columns]
     wanted = listed("columns", columns or [n for n in headers if n in equations.coordinates])
     if not wanted:
@@ -353,5 +354,5 @@ def motion_of(
         if values is None or not np.isfinite(values).all():
             raise ArgumentError(f"the column {name!r} of the table is not all numbers")
         values = values * factor_of(name, unit_in(table, name), unit)
-        found[name] = spline(times, unwound(values) if unit == "rad" else values, outside="extend")
+        found[name] = spline(times, unwind(values) if unit == "rad" else values, outside="extend")
     return times, found

@@ -1,4 +1,4 @@
-"""What the equations of a system are for other programs: functions by name, of coordinates q,
+"""The equations of a system for other programs: functions by name, of coordinates q,
 speeds u, accelerations u̇ (inverse dynamics only), time t, inputs w and parameters p."""
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Exported:
 
     @property
     def prepared(self) -> SX:
-        """What is computed of the arguments at once: the value, row by row; of one by columns what
-        they share, and the own part of each."""
+        """The part that is computed of the arguments at once: the value, row by row; of one by
+        columns what they share, and the own part of each."""
         if isinstance(self.value, SX):
             return ca.densify(ca.vec(self.value.T))
         return ca.densify(ca.vertcat(self.value.shared, ca.vec(self.value.own)))
@@ -44,13 +44,13 @@ def exported(
     beside: Sequence[str] = (),
     single: bool = False,
 ) -> dict[str, Exported]:
-    """What is exported, by name; all of it but what is ``LONG`` with constraints, or what is asked
+    """The functions by name: all but the ``LONG`` one with constraints, or those that are asked
     for. ``beside`` are names that may be asked for, too, and are made elsewhere; ``single`` is for
     computers that round in single precision."""
     closed = equations.numeric.closed
     if single:
         closed = Closed(equations.terms, closed.closure, PROXIMAL_SINGLE)
-    known = _known(equations, closed)
+    known = _available(equations, closed)
     usual = [name for name in known if name != LONG or not equations.constraints]
     asked = usual if functions is None else some_of("function", functions, [*known, *beside])
     return {name: make() for name, make in known.items() if name in asked}
@@ -93,7 +93,7 @@ def frames(equations: Equations) -> tuple[str, ...]:
     return (*description.bodies, *description.markers)
 
 
-def _known(equations: Equations, closed: Closed) -> dict[str, Callable[[], Exported]]:
+def _available(equations: Equations, closed: Closed) -> dict[str, Callable[[], Exported]]:
     """All functions of these equations, each derived if it is asked for."""
     terms = equations.terms
     results: dict[str, Callable[[], Exported]] = {

@@ -22,7 +22,7 @@ from ..errors import ArgumentError, shown
 from ..kernels.compiler import CompilationFailure, build_portable
 from ..kernels.emit import functions, prelude, text_of
 from ..runtime.build import FOLDER as RUNTIME
-from .c import traced
+from .c import trace_functions
 from .fmu_description import build_description, described
 from .fmu_model import FmuModel, started
 
@@ -73,7 +73,7 @@ def _contents(model: FmuModel, version: str) -> dict[str, str | bytes]:
 def _model_source(model: FmuModel) -> str:
     """``model.h``: sizes, start values, and the functions of the model."""
     eqs, made = model.equations, model.functions()
-    body, workspace = functions(traced("export_fmu", made))
+    body, workspace = functions(trace_functions("export_fmu", made))
     fixed = ["2" if p.kind == "mode" else str(int(p.fixed)) for p in model.of("parameter", "mode")]
     defined = {
         "NY": model.y.numel(),

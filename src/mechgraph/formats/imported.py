@@ -1,4 +1,4 @@
-"""What the readers of other programs' files have in common."""
+"""The common part of the readers of other programs' files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Imported:
         return self.system.body(name, mass, centre.at, inertia, allow_unphysical=strange)
 
     def lift(self, body: str, centre: Pose, force: Any) -> None:
-        """What takes the weight of a body off it."""
+        """Take the weight of a body off it."""
         self.system.force(f"{body} held against gravity", self.marker(body, centre), force)
 
     def switched(self, option: str, joint: str, value: Any) -> dict[str, Any]:
@@ -121,7 +121,7 @@ def _is_physical(mass: float, inertia: np.ndarray) -> bool:
     return bool(mass > 0 and a >= 0 and a + b >= c)
 
 
-def found_beside(name: str, folder: Path) -> Path | None:
+def find_beside(name: str, folder: Path) -> Path | None:
     """A file that a robot names, "package://name/…" too, beside the robot or above it; None if it
     is not there, or no mesh."""
     plain = re.sub(r"^(file|package|model)://", "", name)

@@ -30,8 +30,7 @@ from .model_files.spelling import name_text, number_text
 
 FREE, BALL, SLIDE, HINGE = range(4)  # mjtJoint
 CONNECT, WELD, JOINT, EQ_TENDON = range(4)  # mjtEq
-OBJ_BODY, OBJ_JOINT, OBJ_GEOM, OBJ_SITE = 1, 3, 5, 6  # mjtObj
-OBJ_EQUALITY, OBJ_TENDON, OBJ_ACTUATOR = 17, 18, 19
+SITE = 6  # mjtObj
 WRAP_JOINT, TENDON = 1, 3  # mjtWrap, mjtTrn
 NO_CONTACTS, NO_GRAVITY, NO_FILTER = 1 << 4, 1 << 7, 1 << 10  # mjtDisableBit
 NO_PASSIVE = 1 << 5 | 1 << 6 | 1 << 11
@@ -81,7 +80,7 @@ def read_mjcf(
     return _MjcfRobot(path, contacts, limits=limits, friction=friction).read()
 
 
-def _compiled(path: Path) -> Any:
+def _compile(path: Path) -> Any:
     xml_of(path, "a model of MuJoCo's")
     mujoco = door.library("mujoco")
     try:
@@ -92,12 +91,12 @@ def _compiled(path: Path) -> Any:
 
 class _MjcfRobot(Imported):
     def __init__(self, path: Path, contacts: str, **taken: bool) -> None:
-        self.mujoco, self.model = door.library("mujoco"), _compiled(path)
+        self.mujoco, self.model = door.library("mujoco"), _compile(path)
         self.path, self.contacts, model = path, contacts, self.model
         self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
         super().__init__(self._text(model.names, 0) or "model", self.gravity, path.parent, **taken)
-        self.bodies = ["ground", *(self._name("body", OBJ_BODY, k) for k in range(1, model.nbody))]
-        self.joints = [self._name("joint", OBJ_JOINT, k) for k in range(model.njnt)]
+        self.bodies = ["ground", *(self._name("body", k) for k in range(1, model.nbody))]
+        self.joints = [self._name("joint", k) for k in range(model.njnt)]
         self.driven: list[int] = []  # actuators that are taken over
 
     def read(self) -> ModelFile:
@@ -107,9 +106,9 @@ class _MjcfRobot(Imported):
                 self._body(k)
         for k in range(model.nsite):
             body, (R, at) = self.bodies[model.site_bodyid[k]], self._pose("site", k)
-            self.system.marker(self._name("site", OBJ_SITE, k), body, at, R)
+            self.system.marker(self._name("site", k), body, at, R)
         for k in range(model.neq):
-            with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
+            with blamed(f"equality {self._name_or_number('equality', k)!r}"):
                 self._equality(k)
         for k in map(int, np.flatnonzero(model.body_gravcomp)):
             lift = -float(model.body_gravcomp[k] * model.body_mass[k]) * self.gravity
@@ -119,11 +118,11 @@ class _MjcfRobot(Imported):
         for k in range(model.nu):
             self._actuator(k)
         for g in range(model.ngeom):
-            self._seen(g)
+            self._draw_geom(g)
         if self.contacts != "none":
             for touch in touches(model):
                 self._contact(touch)
-        self._rest()
+        self._note_untaken()
         return ModelFile(self.result(), **self._beginning())
 
     def _text(self, letters: Any, address: int) -> str:
@@ -131,16 +130,16 @@ class _MjcfRobot(Imported):
         return text[address : text.index(b"\0", address)].decode(errors="replace")
 
     def _pose(self, what: str, k: int) -> Pose:
-        """Of a body, site or geom, in what it is on."""
+        """The pose of a body, site or geom in what it is on."""
         at, quaternion = (getattr(self.model, f"{what}_{word}")[k] for word in ("pos", "quat"))
         return Pose(_matrix(quaternion), at)
 
-    def _called(self, what: str, kind: int, k: int) -> str:
-        return self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
+    def _name_or_number(self, what: str, k: int) -> str:
+        return getattr(self.model, what)(k).name or f"{what} {k}"
 
-    def _name(self, what: str, kind: int, k: int) -> str:
+    def _name(self, what: str, k: int) -> str:
         """The name in the file; bodies and joints may share one, all else has its own."""
-        name, taken = self._called(what, kind, k), self.system._names
+        name, taken = self._name_or_number(what, k), self.system._names
         clashing = name == "ground" or (what not in ("body", "joint") and name in taken)
         return f"{what} {name}" if clashing else name
 
@@ -185,13 +184,13 @@ class _MjcfRobot(Imported):
             "stiffness": float(m.jnt_stiffness[j]),
             "rest": float(m.qpos_spring[q]),
             "armature": float(m.dof_armature[dof]) or None,
-            **self._built(j, dof),
+            **self._switched_options(j, dof),
         }
         given = {key: value for key, value in options.items() if value}
         join = self.system.revolute if kind == HINGE else self.system.prismatic
         join(name, parent, child, axis=axis, orientation=R, **where, **given)
 
-    def _built(self, j: int, dof: int) -> dict[str, Any]:
+    def _switched_options(self, j: int, dof: int) -> dict[str, Any]:
         m, out, name = self.model, dict[str, Any](), self.joints[j]
         if m.jnt_limited[j]:
             out |= self.switched("limits", name, tuple(map(float, m.jnt_range[j])))
@@ -205,11 +204,8 @@ class _MjcfRobot(Imported):
         damping = float(m.dof_damping[dof])
         if damping:
             speeds = [f"speed({name_text(f'{name}.w{letter}')})" for letter in "xyz"]
-            self.system.torque(
-                f"{name} damper",
-                name,
-                Formula([f"-{number_text(damping)}*{s}" for s in speeds], {}),
-            )
+            law = Formula([f"-{number_text(damping)}*{speed}" for speed in speeds], {})
+            self.system.torque(f"{name} damper", name, law)
         for what, value in (("stiffness", m.jnt_stiffness[j]), ("armature", m.dof_armature[dof])):
             if value:
                 self.left_out.append(f"{what} of the ball joint {name!r}")
@@ -220,28 +216,28 @@ class _MjcfRobot(Imported):
 
     def _equality(self, k: int) -> None:
         m = self.model
-        name, kind, data = self._name("equality", OBJ_EQUALITY, k), int(m.eq_type[k]), m.eq_data[k]
+        name, kind, data = self._name("equality", k), int(m.eq_type[k]), m.eq_data[k]
         if not m.eq_active0[k]:
             self.left_out.append(f"{name!r}, which is not active")
         elif kind in (CONNECT, WELD):
             join = self.system.spherical if kind == CONNECT else self.system.fixed
             join(name, *self._ends(k), **self._places(k, kind), cut=True)
         elif kind == JOINT:
-            self._coupled(name, int(m.eq_obj1id[k]), int(m.eq_obj2id[k]), data)
-        elif not (kind == EQ_TENDON and self._tied(name, k)):
+            self._couple_joints(name, int(m.eq_obj1id[k]), int(m.eq_obj2id[k]), data)
+        elif not (kind == EQ_TENDON and self._tie_tendons(name, k)):
             self.left_out.append(f"the equality {name!r}")
 
     def _ends(self, k: int) -> tuple[str, str]:
         """The bodies that an equality is between; sites are on theirs."""
         m, ids = self.model, (int(self.model.eq_obj1id[k]), int(self.model.eq_obj2id[k]))
-        if int(m.eq_objtype[k]) == OBJ_SITE:
+        if int(m.eq_objtype[k]) == SITE:
             ids = (int(m.site_bodyid[ids[0]]), int(m.site_bodyid[ids[1]]))
         return self.bodies[ids[0]], self.bodies[ids[1]]
 
     def _places(self, k: int, kind: int) -> dict[str, Any]:
         """Where on both bodies an equality holds: at its sites, or where it says."""
         m, data = self.model, self.model.eq_data[k]
-        if int(m.eq_objtype[k]) == OBJ_SITE:
+        if int(m.eq_objtype[k]) == SITE:
             sites = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
             (R, at), (child_R, child_at) = (self._pose("site", s) for s in sites)
             turned = {"orientation": R, "child_orientation": child_R} if kind == WELD else {}
@@ -251,7 +247,7 @@ class _MjcfRobot(Imported):
         # a point of the second body in the first, and the second's orientation there
         return {"at": data[3:6], "orientation": _matrix(data[6:10]), "child_at": data[:3]}
 
-    def _tied(self, name: str, k: int) -> bool:
+    def _tie_tendons(self, name: str, k: int) -> bool:
         """L₁ = a₀ + a₁ L₂ of tendons that are sums of joints, from where the file shows both; False
         if it is another law."""
         m, data = self.model, self.model.eq_data[k]
@@ -267,7 +263,7 @@ class _MjcfRobot(Imported):
         self.system.coupling(name, terms, constant)
         return True
 
-    def _coupled(self, name: str, one: int, other: int, data: np.ndarray) -> None:
+    def _couple_joints(self, name: str, one: int, other: int, data: np.ndarray) -> None:
         """q₁ − ref₁ = Σ aₖ (q₂ − ref₂)ᵏ."""
         refs = [float(self.model.qpos0[self.model.jnt_qposadr[j]]) for j in (one, other)]
         if other < 0 or not np.any(data[2:5]):
@@ -287,7 +283,7 @@ class _MjcfRobot(Imported):
     def _tendon(self, k: int) -> None:
         """A spring and damper along L = Σ cⱼ qⱼ: nothing pulls between the two spring lengths."""
         m, along = self.model, self._joints_of(k)
-        name = self._called("tendon", OBJ_TENDON, k)
+        name = self._name_or_number("tendon", k)
         stiffness, damping = float(m.tendon_stiffness[k]), float(m.tendon_damping[k])
         if along is None:
             self.left_out.append(f"the tendon {name!r}, which is led over sites")
@@ -301,8 +297,8 @@ class _MjcfRobot(Imported):
     def _joints_of(self, tendon: int) -> dict[str, float] | None:
         """Coefficients of the joints that make a tendon's length; None if it is led over sites."""
         m = self.model
-        first, count = int(m.tendon_adr[tendon]), int(m.tendon_num[tendon])
-        parts = range(first, first + count)
+        first = int(m.tendon_adr[tendon])
+        parts = range(first, first + int(m.tendon_num[tendon]))
         if any(int(m.wrap_type[w]) != WRAP_JOINT for w in parts):
             return None
         return {self.joints[m.wrap_objid[w]]: float(m.wrap_prm[w]) for w in parts}
@@ -314,15 +310,12 @@ class _MjcfRobot(Imported):
             own = f"{name} effort" + (f" on {joint}" if len(along) > 1 else "")
             self.system.torque(own, joint, Formula(text, names))
 
-    def _driven(self, k: int) -> dict[str, float] | None:
+    def _driven_joints(self, k: int) -> dict[str, float] | None:
         """Coefficients of the joints that an actuator acts along; None if it is no plain motor or
         servo of hinges and slides."""
         m, kind, driven = self.model, int(self.model.actuator_trntype[k]), self.model.actuator_trnid
-        plain = (
-            int(m.actuator_dyntype[k]) == 0
-            and int(m.actuator_gaintype[k]) == 0
-            and int(m.actuator_biastype[k]) in (0, 1)
-        )
+        plain = not m.actuator_dyntype[k] and not m.actuator_gaintype[k]
+        plain = plain and int(m.actuator_biastype[k]) in (0, 1)
         if plain and kind in (0, 1) and int(m.jnt_type[driven[k][0]]) in (SLIDE, HINGE):
             return {self.joints[driven[k][0]]: 1.0}
         return self._joints_of(int(driven[k][0])) if plain and kind == TENDON else None
@@ -330,7 +323,7 @@ class _MjcfRobot(Imported):
     def _actuator(self, k: int) -> None:
         """Effort = gear · (gain · input + bias), both affine in the length and speed of what it
         drives."""
-        m, name, along = self.model, self._name("actuator", OBJ_ACTUATOR, k), self._driven(k)
+        m, name, along = self.model, self._name("actuator", k), self._driven_joints(k)
         if along is None:
             self.left_out.append(f"the actuator {name!r}, which is no motor or servo of joints")
             return
@@ -340,7 +333,7 @@ class _MjcfRobot(Imported):
         bias = m.actuator_biasprm[k][:3] if m.actuator_biastype[k] else np.zeros(3)
         wanted = name_text(symbol.name())
         if m.actuator_ctrllimited[k]:
-            wanted = _clipped(wanted, m.actuator_ctrlrange[k])
+            wanted = _clip_text(wanted, m.actuator_ctrlrange[k])
         length, rate = _lengths(along)
         terms = [
             f"{number_text(float(m.actuator_gainprm[k][0]))}*{wanted}",
@@ -351,13 +344,13 @@ class _MjcfRobot(Imported):
         used = [terms[0], *(t for t, b in zip(terms[1:], bias, strict=True) if b)]
         effort = " + ".join(used)
         if m.actuator_forcelimited[k]:
-            effort = _clipped(effort, m.actuator_forcerange[k])
+            effort = _clip_text(effort, m.actuator_forcerange[k])
         self._pull(name, along, f"({number_text(gear)})*({effort})", {symbol.name(): symbol})
 
     # --- what touches the ground ------------------------------------------------------------------
 
     def _contact(self, touch: Touch) -> None:
-        name = " on ".join(self._called("geom", OBJ_GEOM, g) for g in (touch.geom, touch.plane))
+        name = " on ".join(self._name_or_number("geom", g) for g in (touch.geom, touch.plane))
         above = _matrix(self.model.geom_quat[touch.plane])[:, 2] * touch.margin
         kind, size = int(self.model.geom_type[touch.geom]), self.model.geom_size[touch.geom]
         surface = surface_of(kind, self._place(touch.geom), size)
@@ -374,7 +367,7 @@ class _MjcfRobot(Imported):
         law = touch.law(self._mass_of(touch.geom), strength, 2 * float(self.model.opt.timestep))
         self.system.compliant_contact(name, surface, plane, **law, friction=touch.friction)
 
-    def _seen(self, geom: int) -> None:
+    def _draw_geom(self, geom: int) -> None:
         """How a geom is drawn: those that MuJoCo shows unasked, but no planes."""
         m, kind = self.model, int(self.model.geom_type[geom])
         rgba = m.mat_rgba[m.geom_matid[geom]] if m.geom_matid[geom] >= 0 else m.geom_rgba[geom]
@@ -392,7 +385,7 @@ class _MjcfRobot(Imported):
 
     @cached_property
     def meshes(self) -> dict[str, Any]:
-        """What the file says of its meshes; one without a name has that of its own file."""
+        """The meshes as the file says them; one without a name has that of its own file."""
         said = self.mujoco.MjSpec.from_file(str(self.path)).meshes
         return {mesh.name or Path(mesh.file).stem: mesh for mesh in said}
 
@@ -415,7 +408,7 @@ class _MjcfRobot(Imported):
         return m.mesh_vert[first : first + count].copy(), m.mesh_face[face : face + faces].copy()
 
     def _mass_of(self, geom: int) -> float:
-        """What a geom's body shows of mass; one that turns about its centre shows no end of it."""
+        """The mass that a geom's body shows; one that turns about its centre shows no end of it."""
         shown = float(self.model.body_invweight0[self.model.geom_bodyid[geom]][0])
         whole = float(self.model.body_subtreemass[0]) or 1.0
         return 1 / max(shown, 1 / whole)
@@ -423,7 +416,7 @@ class _MjcfRobot(Imported):
     def _place(self, geom: int, above: Any = 0.0) -> Marker:
         R, at = self._pose("geom", geom)
         body = self.bodies[self.model.geom_bodyid[geom]]
-        return self.marker(body, Pose(R, at + above), self._called("geom", OBJ_GEOM, geom))
+        return self.marker(body, Pose(R, at + above), self._name_or_number("geom", geom))
 
     # --- where it begins, and what is not taken over ----------------------------------------------
 
@@ -446,13 +439,13 @@ class _MjcfRobot(Imported):
         options = {"inputs": inputs} if any(inputs.values()) else {}
         return {"guess" if m.neq else "start": start, "options": options}
 
-    def _rest(self) -> None:
-        """What a file of MuJoCo's may have that is not taken over at all."""
+    def _note_untaken(self) -> None:
+        """Note all that a file of MuJoCo's may have and that is not taken over."""
         m = self.model
         self.left_out += [told for field, told in UNTAKEN.items() if np.any(getattr(m, field, 0))]
         if int(m.opt.disableflags) & NO_PASSIVE:
             self.left_out.append("that springs, dampers or actuators are switched off")
-        if self._collides():
+        if self._has_other_contacts():
             self.left_out.append(
                 "contacts of geoms with others than planes; say rigid_contact or "
                 "compliant_contact for those that meet"
@@ -460,7 +453,7 @@ class _MjcfRobot(Imported):
         if m.opt.density or m.opt.viscosity:
             self.left_out.append("forces of the fluid around it")
 
-    def _collides(self) -> bool:
+    def _has_other_contacts(self) -> bool:
         """True if geoms meet that are not a plane and a shape of which it was told already."""
         m, flags = self.model, int(self.model.opt.disableflags)
         if flags & NO_CONTACTS:
@@ -478,15 +471,15 @@ class _MjcfRobot(Imported):
 def _lengths(along: dict[str, float]) -> tuple[str, str]:
     """Σ cⱼ qⱼ and its rate, as texts."""
 
-    def summed(word: str) -> str:
+    def sum_text(word: str) -> str:
         parts = ((f"{word}({name_text(joint)})", c) for joint, c in along.items())
         return " + ".join(x if c == 1 else f"({number_text(c)})*{x}" for x, c in parts)
 
-    sums = summed("coordinate"), summed("speed")
+    sums = sum_text("coordinate"), sum_text("speed")
     return sums if len(along) == 1 else (f"({sums[0]})", f"({sums[1]})")
 
 
-def _clipped(text: str, limits: np.ndarray) -> str:
+def _clip_text(text: str, limits: np.ndarray) -> str:
     low, high = (number_text(float(x)) for x in limits)
     return f"clip({text}, {low}, {high})"
 

@@ -25,6 +25,7 @@ from scipy.optimize import brentq
 from .. import door
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Capsule, Cylinder, Ellipsoid, Sphere, Surface
+from ..numerics.tolerances import MET, TINY
 
 PLANE, MESH = 0, 7  # mjtGeom
 STANDARD = 9.81  # where there is no gravity
@@ -55,9 +56,9 @@ class Touch:
         """timeconst and dampratio, which may be told as −stiffness and −damping."""
         a, b = map(float, self.solref[:2])
         if a > 0:
-            return max(a, slowest), max(b, 1e-3)
-        root = float(np.sqrt(max(-a, 1e-9)))
-        ratio = max(-b / (2 * root), 1e-3)
+            return max(a, slowest), max(b, door.library("mujoco").mjMINVAL)
+        root = float(np.sqrt(max(-a, door.library("mujoco").mjMINVAL)))
+        ratio = max(-b / (2 * root), door.library("mujoco").mjMINVAL)
         return 1 / (root * ratio), ratio
 
     def _depth(self, square: float, gravity: float) -> float:
@@ -67,25 +68,26 @@ class Touch:
             d = impedance(self.solimp, r)
             return d * d * r / (1 - d) - gravity * square
 
-        highest = 1e-9
+        highest = gravity * square
         while excess(highest) < 0:
             highest *= 2
-        return float(brentq(excess, 0.0, highest, xtol=1e-18, rtol=1e-12))
+        return float(brentq(excess, 0.0, highest, xtol=TINY, rtol=MET))
 
 
 def impedance(solimp: np.ndarray, r: float) -> float:
     """d(r): from solimp's d0 to dmax over its width, by powers that meet at its midpoint."""
     low, high, width, middle, power = solimp[:5]
-    x = min(abs(r) / max(width, 1e-12), 1.0)
+    x = min(abs(r) / max(width, TINY), 1.0)
     if x <= middle:
         y = x**power / middle ** (power - 1) if middle > 0 else x
     else:
         y = 1 - (1 - x) ** power / (1 - middle) ** (power - 1) if middle < 1 else x
-    return float(np.clip(low + y * (high - low), 1e-4, 1 - 1e-4))
+    mujoco = door.library("mujoco")
+    return float(np.clip(low + y * (high - low), mujoco.mjMINIMP, mujoco.mjMAXIMP))
 
 
 def touches(model: Any) -> Iterator[Touch]:
-    """What touches planes, as MuJoCo finds it where every plane is felt from anywhere."""
+    """Geoms that touch planes, as MuJoCo finds them where every plane is felt from anywhere."""
     mujoco = door.library("mujoco")
     felt = deepcopy(model)
     planes = model.geom_type == PLANE

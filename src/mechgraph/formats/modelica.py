@@ -18,6 +18,7 @@ from ..graph import Program, trace
 from ..graph.algebra import Text, written
 from ..graph.operations import INFIX
 from ..graph.searches import Lookup
+from ..numerics.tolerances import EPSILON
 from .fmu_model import FmuModel, Variable, started
 
 WORDS = """
@@ -95,13 +96,13 @@ algorithm
   value := near;
   term := near;
   n := 1.0;
-  while abs(term) > 1e-17 * abs(value) loop
+  while abs(term) > ROUNDING * abs(value) loop
     n := n + 2.0;
     term := term * 2.0 * near ^ 2 / n;
     value := value + term;
   end while;
   value := 2.0 / sqrt(3.141592653589793) * exp(-near ^ 2) * value;
-end erf_;""",
+end erf_;""".replace("ROUNDING", repr(EPSILON / 10)),
 }
 
 
@@ -121,7 +122,7 @@ def export_modelica(equations: Equations, path: str | Path, **about: Any) -> Pat
 
 def _text(model: FmuModel, name: str) -> str:
     names = _names(model, name)
-    known = [names[v.reference] for v in _known(model)]
+    known = [names[v.reference] for v in _variables(model)]
     printer = _Modelica(_program(model), known, {*names.values()})
     rates, results = model.of("derivative"), model.of("output")
     values = printer.results
@@ -135,16 +136,16 @@ def _text(model: FmuModel, name: str) -> str:
         f"{state} = {_number(v.start or 0.0)};"
         for state, v in zip(states, model.of("state"), strict=True)
     ]
-    title = _quoted(f"{model.equations.terms.name} ({model.equations.formalism})")
+    title = _quote(f"{model.equations.terms.name} ({model.equations.formalism})")
     experiment = f"StartTime={model.t!r}, StopTime={model.t + model.duration!r}"
     parts = [
         f"model {name} {title}",
-        *_indented(_declared(model, names)),
-        *(["protected", *_indented(printer.before)] if printer.before else []),
+        *_indent(_declare(model, names)),
+        *(["protected", *_indent(printer.before)] if printer.before else []),
         "initial equation",
-        *_indented(begins),
+        *_indent(begins),
         "equation",
-        *_indented([*printer.lines, *rows]),
+        *_indent([*printer.lines, *rows]),
         f"  annotation(experiment({experiment}, Tolerance={model.rtol!r}));",
         f"end {name};",
         "",
@@ -152,11 +153,11 @@ def _text(model: FmuModel, name: str) -> str:
     return "\n".join(parts)
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
+def _indent(lines: Sequence[str]) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _known(model: FmuModel) -> list[Variable]:
+def _variables(model: FmuModel) -> list[Variable]:
     """The variables that x = (q, u, t, p, w) is made of."""
     return [
         variable for kind in ("state", "time", "parameter", "input") for variable in model.of(kind)
@@ -179,7 +180,7 @@ def _names(model: FmuModel, title: str) -> dict[int, str]:
     return names
 
 
-def _declared(model: FmuModel, names: dict[int, str]) -> list[str]:
+def _declare(model: FmuModel, names: dict[int, str]) -> list[str]:
     words = {
         "parameter": "parameter Real",
         "input": "input Real",
@@ -193,7 +194,7 @@ def _declared(model: FmuModel, names: dict[int, str]) -> list[str]:
             about += [f"start={_number(v.start or 0.0)}"] if kind in ("state", "input") else []
             value = f" = {_number(v.start or 0.0)}" if kind == "parameter" else ""
             told = f"({', '.join(about)})" if about else ""
-            lines.append(f"{word} {names[v.reference]}{told}{value} {_quoted(v.name)};")
+            lines.append(f"{word} {names[v.reference]}{told}{value} {_quote(v.name)};")
     return lines
 
 
@@ -202,7 +203,7 @@ def _unit(unit: str) -> str:
     return unit.replace("²", "2").replace("³", "3").replace("·", ".")
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     return '"' + re.sub(r'(["\\])', r"\\\1", re.sub(r"\s", " ", text)) + '"'
 
 
@@ -237,7 +238,7 @@ class _Modelica(Text):
 
     @property
     def before(self) -> list[str]:
-        """What is declared before the equations."""
+        """Lines that are declared before the equations."""
         text = "\n".join(self.lines + self.results)
         used = [definition for name, definition in FUNCTIONS.items() if f"{name}(" in text]
         return [
@@ -302,7 +303,7 @@ class _Modelica(Text):
         return self.constants[what][0]
 
     def _no_number(self) -> str:
-        """What fails where it is asked for, and not before; Modelica has no NaN."""
+        """A value that fails where it is asked for, and not before; Modelica has no NaN."""
         line = "parameter Real no_number_ = -1.0;"
         if line not in self.declared:
             self.declared.insert(0, line)

@@ -63,13 +63,13 @@ def plain_functions(programs: Programs, precision: str) -> tuple[str, dict[str, 
     texts: list[str] = []
     places = {}
     for key, (program, shapes) in programs.items():
-        own = in_single(program) if precision == "float" else program
+        own = round_to_single(program) if precision == "float" else program
         body, places[key] = functions({key: (own, shapes)})
         texts += body
-    lines = "\n".join(_once(texts)).splitlines()
+    lines = "\n".join(_drop_repeated(texts)).splitlines()
     for pattern, plain in PLAIN:
         lines = [re.sub(pattern, plain, line) for line in lines]
-    return in_precision("\n".join(_used([*HELPERS.splitlines(), *lines])), precision), places
+    return in_precision("\n".join(_drop_unused([*HELPERS.splitlines(), *lines])), precision), places
 
 
 def in_precision(text: str, precision: str) -> str:
@@ -78,16 +78,16 @@ def in_precision(text: str, precision: str) -> str:
         return text
     text = re.sub(r"\bdouble\b", "float", text)
     text = re.sub(rf"\b({'|'.join(LIBRARY)})\(", r"\1f(", text)
-    return NUMBER.sub(lambda found: _single(float(found[0])), text)
+    return NUMBER.sub(lambda found: _single_text(float(found[0])), text)
 
 
-def _single(value: float) -> str:
+def _single_text(value: float) -> str:
     """A number in single precision, as C."""
-    text = str(np.float32(single(value)))
+    text = str(np.float32(to_single(value)))
     return f"{text if '.' in text or 'e' in text else text + '.0'}f"
 
 
-def single(value: float) -> float:
+def to_single(value: float) -> float:
     """A number in single precision; what is only there to be no zero stays none."""
     least = float(np.finfo(np.float32).tiny)
     if 0 < abs(value) < least:
@@ -99,27 +99,27 @@ def single(value: float) -> float:
     return float(np.float32(value))
 
 
-def in_single(program: Program) -> Program:
-    """The same with constants and tables in single precision; the last knot of a table stays beyond
-    its last point."""
+def round_to_single(program: Program) -> Program:
+    """A program with its constants and tables in single precision; the last knot of a table stays
+    beyond its last point."""
 
-    def rounded(knots: np.ndarray, columns: np.ndarray) -> Data:
+    def round_data(knots: np.ndarray, columns: np.ndarray) -> Data:
         own = knots.astype(np.float32)
         own[-1:] = np.nextafter(own[-1:], np.float32(np.inf))
         return own.astype(float), columns
 
-    tables = {name: rounded(*data) for name, data in program.tables.items()}
-    values = [("constant", single(v[1])) if v[0] == "constant" else v for v in program.values]
+    tables = {name: round_data(*data) for name, data in program.tables.items()}
+    values = [("constant", to_single(v[1])) if v[0] == "constant" else v for v in program.values]
     return replace(program, values=values, tables=tables)
 
 
-def _once(texts: Iterable[str]) -> list[str]:
+def _drop_repeated(texts: Iterable[str]) -> list[str]:
     """Texts without repetition, and tables without the guards against it."""
     guard = re.compile(r"^#(ifndef|define) HAVE_\w+\n|^#endif$", re.MULTILINE)
     return list(dict.fromkeys(guard.sub("", text) for text in texts))
 
 
-def _used(lines: list[str]) -> list[str]:
+def _drop_unused(lines: list[str]) -> list[str]:
     """The lines without those that define a function of one line that nobody calls."""
     counts: dict[str, int] = {}
     for word in re.findall(r"\b\w+(?=\()", "\n".join(lines)):
@@ -130,4 +130,4 @@ def _used(lines: list[str]) -> list[str]:
         return found is None or not line.endswith("}") or counts[found[1]] > 1
 
     kept = [line for line in lines if is_used(line)]
-    return kept if len(kept) == len(lines) else _used(kept)
+    return kept if len(kept) == len(lines) else _drop_unused(kept)

@@ -173,8 +173,8 @@ class _RobotFile:
         return mass.item(), centre, inertia
 
     def options(self, joint: str) -> tuple[dict[str, str], tuple[str, str] | None]:
-        """What is in a joint of one coordinate, in the format's words, and its limits; what it has
-        no word for is left out."""
+        """The options of a joint of one coordinate, in the format's words, and its limits; those
+        that it has no word for are left out."""
         found: dict[str, Any] = {}
         for e in self.said.elements:
             coordinate, own = e.joint_properties() or ("", {})
@@ -294,11 +294,11 @@ class _Mjcf(_RobotFile):
         ET.SubElement(root, "option", gravity=_text(self.number(said.gravity, "gravity")))
         self.bodies = {"ground": ET.SubElement(root, "worldbody")}
         for arc, parent, body, at in self.branches:
-            self.bodies[body.name] = _placed(self.bodies[parent], "body", body.name, at)
+            self.bodies[body.name] = _place(self.bodies[parent], "body", body.name, at)
             self._joint(self.bodies[body.name], arc, at)
             self._inertial(self.bodies[body.name], arc, body)
         for name, marker in said.markers.items():
-            _placed(self.bodies[marker.body.name], "site", name, self.at(marker))
+            _place(self.bodies[marker.body.name], "site", name, self.at(marker))
         for joint in self.topology.cut:
             self._close(joint)
         for coupling in self.couplings:
@@ -311,7 +311,7 @@ class _Mjcf(_RobotFile):
     def _inertial(self, element: ET.Element, arc: Arc, body: Body) -> None:
         if not body.weightless:
             mass, centre, inertia = self.inertia(body)
-            turned = centre.R @ self._thickened(inertia, mass, body.name) @ centre.R.T
+            turned = centre.R @ self._thicken(inertia, mass, body.name) @ centre.R.T
             order = [(0, 0), (1, 1), (2, 2), (0, 1), (0, 2), (1, 2)]
             full = _text([turned[each] for each in order])
             given = {"pos": _text(centre.at), "mass": repr(mass), "fullinertia": full}
@@ -339,7 +339,7 @@ class _Mjcf(_RobotFile):
                 joint.attrib |= {"axis": self.axis(arc), **words}
                 joint.attrib |= {"range": " ".join(limits)} if limits else {}
 
-    def _thickened(self, inertia: np.ndarray, mass: float, name: str) -> np.ndarray:
+    def _thicken(self, inertia: np.ndarray, mass: float, name: str) -> np.ndarray:
         """An inertia with nothing about an axis, as of a thin rod, with as little as MuJoCo
         takes."""
         values, axes = np.linalg.eigh(inertia)
@@ -360,7 +360,7 @@ class _Mjcf(_RobotFile):
             for end, marker in (("1", joint.parent), ("2", joint.child)):
                 site = given[f"site{end}"] = f"{given['name']} end {end}"
                 at = self.at(marker) @ Pose(at=offset)
-                _placed(self.bodies[marker.body.name], "site", site, at)
+                _place(self.bodies[marker.body.name], "site", site, at)
             ET.SubElement(self._section("equality"), self.closing[type(kind)], given)
 
     def _couple(self, name: str, terms: dict[str, float], constant: float) -> None:
@@ -380,7 +380,7 @@ class _Mjcf(_RobotFile):
         ET.SubElement(equality, "tendon", name=name, tendon1=name, polycoef=law)
 
 
-def _placed(parent: ET.Element, word: str, name: str, pose: Pose) -> ET.Element:
+def _place(parent: ET.Element, word: str, name: str, pose: Pose) -> ET.Element:
     quaternion = Rotation.from_matrix(pose.R).as_quat(scalar_first=True)
     return ET.SubElement(parent, word, name=name, pos=_text(pose.at), quat=_text(quaternion))
 

@@ -144,7 +144,7 @@ class _SdfRobot(XmlRobot):
         return self.poses[name]
 
     def _element(self, name: str) -> tuple[Element, str]:
-        """What has a name, and what its pose is relative to unless it says it."""
+        """The element of a name, and what its pose is relative to unless it says it."""
         if name in self.links:
             return self.links[name], "__model__"
         if name in self.joints:

@@ -71,7 +71,7 @@ def _format(path: Path) -> Format:
 # --- headers --------------------------------------------------------------------------------------
 
 
-def _headed(table: pd.DataFrame) -> pd.DataFrame:
+def _with_headers(table: pd.DataFrame) -> pd.DataFrame:
     """The table with times as its first column and units in all headers."""
     units = {"time": "s", **table.attrs.get("units", {})}
     flat = table.reset_index()
@@ -104,10 +104,6 @@ def _with_units(table: pd.DataFrame) -> pd.DataFrame:
 # --- formats --------------------------------------------------------------------------------------
 
 
-def _write_csv(table: pd.DataFrame, path: Path) -> None:
-    _headed(table).to_csv(path, index=False)  # digits enough to get the same numbers back
-
-
 def _read_csv(path: Path) -> pd.DataFrame:
     """Columns between commas, semicolons (then perhaps with decimal commas) or tabs; lines that
     begin with #, and what stands behind one after the header, are comments."""
@@ -135,7 +131,7 @@ def _next_line(file: TextIO) -> str:
 
 
 def _separator(head: str, first: str) -> str:
-    """What divides the header and the first row into as many columns."""
+    """The separator that divides the header and the first row into as many columns."""
     for each in SEPARATORS:
         sizes = {len(row) for row in csv.reader([head, first], delimiter=each)}
         if len(sizes) == 1 and sizes != {1}:
@@ -153,25 +149,13 @@ def _numbers(column: pd.Series, decimal: str) -> pd.Series:
     return pandas.Series(values, column.index, float)
 
 
-def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    _headed(table).to_parquet(path, index=False)
-
-
-def _read_parquet(path: Path) -> pd.DataFrame:
-    return door.library("pandas").read_parquet(path)
-
-
 def _write_xlsx(table: pd.DataFrame, path: Path) -> None:
     if any(size > most for size, most in zip(table.shape, LIMITS, strict=True)):
         raise ArgumentError(
             f"a sheet holds {LIMITS[0]:,} rows and {LIMITS[1]:,} columns, this table has "
             f"{table.shape[0]:,} and {table.shape[1]:,}; save it as .parquet or .csv"
         )
-    _headed(table).to_excel(path, index=False, sheet_name="run")
-
-
-def _read_xlsx(path: Path) -> pd.DataFrame:
-    return door.library("pandas").read_excel(path)
+    _with_headers(table).to_excel(path, index=False, sheet_name="run")
 
 
 def _arrays(table: pd.DataFrame) -> dict[str, Any]:
@@ -183,14 +167,6 @@ def _arrays(table: pd.DataFrame) -> dict[str, Any]:
         "names": np.array(names, dtype=object),
         "units": np.array([units.get(name, "") for name in names], dtype=object),
     }
-
-
-def _write_mat(table: pd.DataFrame, path: Path) -> None:
-    scipy.io.savemat(path, _arrays(table), do_compression=True, oned_as="column")
-
-
-def _read_mat(path: Path) -> pd.DataFrame:
-    return _from_arrays(scipy.io.loadmat(path, chars_as_strings=True))
 
 
 def _write_h5(table: pd.DataFrame, path: Path) -> None:
@@ -233,9 +209,20 @@ def _texts(values: Any) -> Iterator[str]:
 
 
 FORMATS: Mapping[str, Format] = {
-    ".csv": Format(_write_csv, _read_csv),
-    ".parquet": Format(_write_parquet, _read_parquet, "pyarrow"),
-    ".xlsx": Format(_write_xlsx, _read_xlsx, "openpyxl"),
-    ".mat": Format(_write_mat, _read_mat),
+    ".csv": Format(  # with digits enough to get the same numbers back
+        lambda table, path: _with_headers(table).to_csv(path, index=False), _read_csv
+    ),
+    ".parquet": Format(
+        lambda table, path: _with_headers(table).to_parquet(path, index=False),
+        lambda path: door.library("pandas").read_parquet(path),
+        "pyarrow",
+    ),
+    ".xlsx": Format(_write_xlsx, lambda path: door.library("pandas").read_excel(path), "openpyxl"),
+    ".mat": Format(
+        lambda table, path: scipy.io.savemat(
+            path, _arrays(table), do_compression=True, oned_as="column"
+        ),
+        lambda path: _from_arrays(scipy.io.loadmat(path, chars_as_strings=True)),
+    ),
     ".h5": Format(_write_h5, _read_h5, "h5py"),
 }

@@ -43,11 +43,11 @@ _MEASURED = {unit: measure for measure, units in MEASURES.items() for unit in un
 _SPELLINGS = {"²": "^2", "N m": "Nm", "N·m": "Nm", "N*m": "Nm", "°": "deg"}
 
 
-def measured(unit: str) -> tuple[float, dict[str, int]] | None:
+def measure(unit: str) -> tuple[float, dict[str, int]] | None:
     """A unit such as deg/s^2 in those of SI, and its exponents of the base units; None if it is not
     known."""
     factor, exponents = 1.0, dict[str, int]()
-    for k, part in enumerate(respelled(unit).split("/")):
+    for k, part in enumerate(respell(unit).split("/")):
         name, _, power = part.partition("^")
         if name not in {"1", *UNITS} or not (power or "1").isdigit():
             return None
@@ -59,8 +59,8 @@ def measured(unit: str) -> tuple[float, dict[str, int]] | None:
     return factor, {base: n for base, n in exponents.items() if n and base != "1"}
 
 
-def respelled(unit: str) -> str:
-    """A unit as it is spelled here."""
+def respell(unit: str) -> str:
+    """A unit in the spelling of this table."""
     for other, ours in _SPELLINGS.items():
         unit = unit.replace(other, ours)
     return unit.strip()

@@ -74,7 +74,7 @@ def _root_of(path: Path) -> Element:
 
 
 def _expanded(path: Path) -> str:
-    """What the macros of a xacro file stand for; their expressions are Python's."""
+    """The text that the macros of a xacro file stand for; their expressions are Python's."""
     xacro = door.library("xacro")
     try:
         return str(xacro.process_file(str(path)).toxml())
@@ -121,7 +121,7 @@ class _UrdfRobot(XmlRobot):
         return self.result()
 
     def pose(self, element: Element) -> Pose:
-        """Of its origin: a place, and angles about fixed axes."""
+        """The pose of its origin: a place, and angles about fixed axes."""
         xyz, rpy = (text_at(element, f"origin/@{key}") or "0 0 0" for key in ("xyz", "rpy"))
         R = Rotation.from_euler("xyz", numbers(rpy, 3)).as_matrix()
         return Pose(R, np.array(numbers(xyz, 3)))

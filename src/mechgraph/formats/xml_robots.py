@@ -17,7 +17,7 @@ from ..errors import ModelError, shown
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Box, Cylinder, Sphere, Surface
 from ..model.visuals import Mesh
-from .imported import Imported, Pose, found_beside
+from .imported import Imported, Pose, find_beside
 
 MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
 FAR = 1e15  # limits beyond it are none
@@ -84,7 +84,7 @@ class XmlRobot(Imported):
             self.draw(body, surface)
         elif mesh is not None:
             name = (text_at(mesh, self.file) or "").strip()
-            file = found_beside(name, self.folder)
+            file = find_beside(name, self.folder)
             if file is None:
                 self.unseen.append(name)
                 return
@@ -134,7 +134,7 @@ class XmlRobot(Imported):
 
 
 def text_at(element: Element, path: str) -> str | None:
-    """What stands at a path such as limit/@lower."""
+    """The text at a path such as limit/@lower."""
     way, is_attribute, name = path.partition("@")
     if not is_attribute:
         return element.findtext(path)

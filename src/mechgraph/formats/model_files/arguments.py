@@ -44,7 +44,7 @@ OTHERS = (Element, Body, Marker, Joint, JointKind, Transition, Unit, Speed, Plac
 
 
 @cache
-def typed_values() -> dict[str, type]:
+def value_types() -> dict[str, type]:
     """Classes of mechgraph's own that stand inside of elements, by the words of files."""
     found, todo = dict[str, type](), [Described]
     while todo:
@@ -57,7 +57,7 @@ def typed_values() -> dict[str, type]:
 
 
 def type_word(kind: type) -> str:
-    """What files call a class: LinearTyre is ``linear_tyre``."""
+    """The word of files for a class: LinearTyre is ``linear_tyre``."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", kind.__name__).lower()
 
 
@@ -117,7 +117,7 @@ class Values:
         return Marker(name, self.system._known(on.value), **arguments)
 
     def _node(self, node: Node) -> Any:
-        """What a rope passes: a place, or a pulley with its type."""
+        """A thing that a rope passes: a place, or a pulley with its type."""
         typed = isinstance(node.value, dict) and "type" in node.value
         return self._typed(node) if typed else self._place(node)
 
@@ -191,18 +191,20 @@ class Values:
 
     def _typed(self, node: Node) -> Any:
         """A value of a class of mechgraph's that is no element: ``{type: sphere, at: ball, …}``."""
-        given, known = self._given(node), typed_values()
+        given, known = self._given(node), value_types()
         kind = known[self._type(given, known)]
         fields = fields_of(kind)
         for key in given:
             one_of("argument", key, fields, ModelError)
-        made = _made(kind, {key: self._value(fields[key], item) for key, item in given.items()})
+        made = _make_value(
+            kind, {key: self._value(fields[key], item) for key, item in given.items()}
+        )
         return made.with_places(self.system._known)
 
     def _friction(self, node: Node) -> Any:
         if not isinstance(node.value, dict):
             return self._number(node)
-        return _made(Friction, {key: self._number(item) for key, item in node.value.items()})
+        return _make_value(Friction, {key: self._number(item) for key, item in node.value.items()})
 
     def _limits(self, node: Node) -> Any:
         return self._law(node, Limits)
@@ -220,7 +222,7 @@ class Values:
         if not isinstance(node.value, dict):
             return self._number(node)
         if {*node.value} <= {*inspect.signature(kind).parameters}:
-            return _made(kind, {key: self._number(item) for key, item in node.value.items()})
+            return _make_value(kind, {key: self._number(item) for key, item in node.value.items()})
         read = self._limits if kind is Limits else self._joint_friction
         return {key: read(item) for key, item in node.value.items()}
 
@@ -245,7 +247,7 @@ class Values:
         return _STEPS[word](self._axis(about), by)
 
 
-def _made(kind: Callable[..., Any], arguments: dict[str, Any]) -> Any:
+def _make_value(kind: Callable[..., Any], arguments: dict[str, Any]) -> Any:
     try:
         inspect.signature(kind).bind(**arguments)
     except TypeError as error:

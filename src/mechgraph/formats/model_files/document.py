@@ -52,7 +52,7 @@ class Node:
 def read(text: str, is_json: bool = False) -> Node:
     """The document in a text."""
     if is_json:
-        text = _checked_json(text)
+        text = _check_json(text)
     try:
         events = (e for e in yaml.parse(text, Loader) if not isinstance(e, _AROUND))
         first = next(events, None)
@@ -64,7 +64,7 @@ def read(text: str, is_json: bool = False) -> Node:
         return node
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise ModelError(f"line {mark.line + 1 if mark else 1}: {_told(error)}") from None
+        raise ModelError(f"line {mark.line + 1 if mark else 1}: {_error_text(error)}") from None
     except yaml.YAMLError as error:
         raise ModelError(f"not valid YAML: {shown(str(error))}") from None
     except (RecursionError, UnicodeEncodeError) as error:
@@ -81,7 +81,7 @@ _AROUND = (
 )
 
 
-def _told(error: yaml.MarkedYAMLError) -> str:
+def _error_text(error: yaml.MarkedYAMLError) -> str:
     parts = (error.context, error.problem)
     said = " ".join(str(part) for part in parts if part)
     hint = next((hint for sign, hint in _HINTS.items() if sign in said), "")
@@ -97,7 +97,7 @@ _HINTS = {  # what it mostly is
 }
 
 
-def _checked_json(text: str) -> str:
+def _check_json(text: str) -> str:
     """JSON that YAML reads as the same: no tabs, no pairs of surrogates."""
     try:
         json.loads(text, parse_int=float)
@@ -171,17 +171,17 @@ def yaml_text(data: Any) -> str:
     lines = []
     for key, value in data.items():
         inner = value if isinstance(value, dict) else {}
-        lines.append(f"{_written(key)}:" if inner else f"{_written(key)}: {_written(value)}")
-        lines += [f"  {_written(name)}: {_written(item)}" for name, item in inner.items()]
+        lines.append(f"{_inline(key)}:" if inner else f"{_inline(key)}: {_inline(value)}")
+        lines += [f"  {_inline(name)}: {_inline(item)}" for name, item in inner.items()]
     return "\n".join(lines) + "\n"
 
 
-def _written(value: Any) -> str:
+def _inline(value: Any) -> str:
     """On one line."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{_written(k)}: {_written(v)}" for k, v in value.items()) + "}"
+        return "{" + ", ".join(f"{_inline(k)}: {_inline(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_written, value)) + "]"
+        return "[" + ", ".join(map(_inline, value)) + "]"
     if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in WORDS:
         return value
     return _json(value)
@@ -192,7 +192,7 @@ def _json(value: Any) -> str:
 
 
 def json_text(data: Any) -> str:
-    """The same as JSON, in the same lines."""
+    """A mapping of sections as JSON, in the same lines as YAML."""
 
     def rows(values: Any, depth: int) -> str:
         if not (depth < 2 and isinstance(values, dict) and values):

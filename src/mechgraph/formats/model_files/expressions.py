@@ -114,7 +114,7 @@ PARTS = ("inside", "slope_x", "slope_y")  # of a table over two numbers; of one 
 
 
 def evaluate(text: str, names: Mapping[str, Any] | None = None, m: Motion | None = None) -> SX:
-    """What a text says, of ``names`` and, if it is given, of the motion ``m``."""
+    """The value of a text that uses ``names`` and, if it is given, the motion ``m``."""
     return _Reader(text, names or {}, m).result()
 
 
@@ -197,7 +197,7 @@ class _Reader:
             self._expect(";")
         value = self._nested()
         if not self._next("end"):
-            raise self._wrong(self._misplaced())
+            raise self._wrong(self._misplaced_text())
         return value
 
     # --- tokens -----------------------------------------------------------------------------------
@@ -215,10 +215,10 @@ class _Reader:
 
     def _expect(self, sign: str) -> None:
         if not self._next("sign", sign):
-            raise self._wrong(f"expected {sign!r}, got {self._shown()}")
+            raise self._wrong(f"expected {sign!r}, got {self._next_text()}")
         self._take()
 
-    def _shown(self) -> str:
+    def _next_text(self) -> str:
         kind, text = self._ahead()
         return "the end" if kind == "end" else shown(text)
 
@@ -228,7 +228,7 @@ class _Reader:
     # --- from loose to tight ----------------------------------------------------------------------
 
     def _nested(self, least: int = LOOSE) -> SX:
-        """What stands in a bracket, or behind a sign."""
+        """An expression in a bracket, or behind a sign."""
         self.depth += 1
         if self.depth > DEPTH:
             raise self._wrong(
@@ -239,13 +239,13 @@ class _Reader:
         return value
 
     def _expression(self, least: int = LOOSE) -> SX:
-        """What holds together at least so tightly."""
+        """An expression of operations that hold more tightly than ``least``."""
         tight, function = self._operator(PREFIX)
         if tight > least:
             self._take()
             value = self._apply(function, self._nested(tight - 1))
         else:
-            value = self._indexed()
+            value = self._index_value()
         while (found := self._operator(INFIX))[0] > least:
             tight, function = found
             self._take()
@@ -258,7 +258,7 @@ class _Reader:
         kind, text = self._ahead()
         return operators.get(text if kind in ("sign", "word") else "", (LOOSE, SX))
 
-    def _indexed(self) -> SX:
+    def _index_value(self) -> SX:
         value = self._atom()
         while self._next("sign", "["):
             self._take()
@@ -276,7 +276,7 @@ class _Reader:
             or not self._ahead()[1].isascii()
             or not self._ahead()[1].isdigit()
         ):
-            raise self._wrong(f"an index is a whole number from 0, got {self._shown()}")
+            raise self._wrong(f"an index is a whole number from 0, got {self._next_text()}")
         return int(self._take()[:6])
 
     def _entry(self, value: SX, indices: list[int]) -> SX:
@@ -297,10 +297,10 @@ class _Reader:
             self._take()
             return SX(float(text)) * self._unit()
         if kind == "quoted":
-            return self._named(self._take()[1:-1])
+            return self._name(self._take()[1:-1])
         if kind == "word":
             self._take()
-            return self._called(text) if self._next("sign", "(") else self._named(text)
+            return self._call(text) if self._next("sign", "(") else self._name(text)
         if text == "(":
             self._take()
             value = self._nested()
@@ -308,10 +308,10 @@ class _Reader:
             return value
         if text == "[":
             return self._vector()
-        raise self._wrong(f"expected a number, got {self._shown()}")
+        raise self._wrong(f"expected a number, got {self._next_text()}")
 
     def _unit(self) -> float:
-        """What follows a number: 5 mm, 3 N/mm, 2 m/s^2; a division goes on as long as units do."""
+        """The unit behind a number, 5 mm, 3 N/mm, 2 m/s^2; a division goes on as units do."""
         if not self._is_unit(0):
             return 1.0
         factor, exponent = 1.0, 1
@@ -336,14 +336,15 @@ class _Reader:
             and (steps == 0 or text not in self.names)
         )
 
-    def _misplaced(self) -> str:
-        """What stands behind a whole expression; a word behind a number was meant as a unit."""
+    def _misplaced_text(self) -> str:
+        """A problem with what stands behind a whole expression; a word behind a number was meant as
+        a unit."""
         kind, text, _ = self.tokens[self.at]
         if kind == "word" and self.tokens[self.at - 1][0] == "number":
             return unknown("unit", text, UNITS)
-        return f"{self._shown()} cannot stand there"
+        return f"{self._next_text()} cannot stand there"
 
-    def _named(self, name: str) -> SX:
+    def _name(self, name: str) -> SX:
         if isinstance(self.names.get(name), (Table, Grid)):
             raise self._wrong(f"{name} is a table: {name}(…)")
         if name in self.names:
@@ -356,16 +357,16 @@ class _Reader:
             f"{unknown('name', name, [*self.names, 'pi'])}. Units stand behind a number"
         )
 
-    def _called(self, name: str) -> SX:
+    def _call(self, name: str) -> SX:
         if name in MOTION:
-            return self._asked(name)
+            return self._ask_motion(name)
         table, _, part = name.partition(".")
         known = self.names.get(table)
         if isinstance(known, (Table, Grid)) and part in (
             "",
             *PARTS[: 3 if isinstance(known, Grid) else 1],
         ):
-            return self._looked_up(known, part)
+            return self._look_up(known, part)
         if name not in FUNCTIONS:
             raise self._wrong(unknown("function", name, [*FUNCTIONS, *MOTION]))
         count, function = FUNCTIONS[name]
@@ -375,7 +376,7 @@ class _Reader:
             raise self._wrong(f"{name} takes {count} arguments, got {len(given)}")
         return self._apply(function, *given)
 
-    def _looked_up(self, table: Table | Grid, part: str) -> SX:
+    def _look_up(self, table: Table | Grid, part: str) -> SX:
         """A table of the file at one number or two, or a part of it within its points."""
         self._take()
         given, count = self._list(")"), 2 if isinstance(table, Grid) else 1
@@ -408,7 +409,7 @@ class _Reader:
             rows = [row.T for row in rows]
         return self._apply(ca.vertcat, *rows)
 
-    def _asked(self, name: str) -> SX:
+    def _ask_motion(self, name: str) -> SX:
         """A question to the motion."""
         if self.m is None:
             raise self._wrong(
@@ -430,7 +431,7 @@ class _Reader:
             return self._take()[1:-1]
         if self._next("word"):
             return self._take()
-        raise self._wrong(f"expected a name, got {self._shown()}")
+        raise self._wrong(f"expected a name, got {self._next_text()}")
 
     def _direction(self) -> Any:
         minus = "-" if self._next("sign", "-") else ""

@@ -11,7 +11,7 @@ from ...model.contact.friction import Friction
 from ...model.fields import Field, fields_of
 from ...model.system import System
 from ...tables.table import KINDS, OUTSIDE
-from .arguments import FORMS, ref, typed_values
+from .arguments import FORMS, ref, value_types
 from .sections import VERSION
 
 
@@ -140,7 +140,7 @@ def model_schema() -> dict[str, Any]:
         "$defs": {
             **DEFS,
             "friction": _arguments(Friction),
-            "typed": _one_of(typed_values()),
+            "typed": _one_of(value_types()),
         },
     }
 
@@ -163,7 +163,7 @@ def _arguments(
 
 
 def _schema(field: Field) -> dict[str, Any]:
-    """That of an argument."""
+    """The schema of an argument."""
     form = FORMS[field.kind].schema if field.item is None else _list(_schema(field.item))
     return _any_of(form, NULL) if field.optional else form
 

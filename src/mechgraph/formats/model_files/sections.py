@@ -48,7 +48,7 @@ ORDERED = (
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a model file says: the system, and what is worth doing with it."""
+    """The content of a model file: the system, and what is worth doing with it."""
 
     system: System
     title: str = ""
@@ -89,9 +89,9 @@ class Reading(Values):
             if section in sections:
                 self._each(section, sections[section], read)
         if "order" in sections:
-            self._reorder(sections["order"])
-        about = self._about(sections)
-        self._whole()
+            self._restore_order(sections["order"])
+        about = self._read_settings(sections)
+        self._check_whole()
         if self.problems:
             raise ModelError(f"line {line}: {problem}" for line, problem in sorted(self.problems))
         return ModelFile(self.system, **about)
@@ -191,7 +191,7 @@ class Reading(Values):
             listed = ", ".join(f"{key}: mm" for key in given)
             raise ModelError(f"units must be such as {{{listed}}}, got {shown(units)}")
         factors = {key: self._unit(key, unit) for key, unit in units.items()}
-        points = {key: _scaled(values, factors.get(key, 1.0)) for key, values in given.items()}
+        points = {key: _scale(values, factors.get(key, 1.0)) for key, values in given.items()}
         if isinstance(words.get("outside"), list):
             words["outside"] = tuple(words["outside"])
         self.names[name] = (Grid if "z" in given else Table)(**points, **words, name=name)
@@ -295,7 +295,7 @@ class Reading(Values):
         except ModelError as error:
             raise ModelError(f"{node.value}, {problem}" for problem in error.problems) from None
 
-    def _reorder(self, node: Node) -> None:
+    def _restore_order(self, node: Node) -> None:
         """Elements in the order in which they were said."""
         for section, names in (self._mapping(node, "order") or {}).items():
             with self._blamed(names, f"order: {section}"):
@@ -311,14 +311,14 @@ class Reading(Values):
                     each.update(entries)
         self.system._snapshot = None
 
-    def _about(self, sections: dict[str, Node]) -> dict[str, Any]:
+    def _read_settings(self, sections: dict[str, Node]) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key in ("start", "guess", "options"):
             if key in sections:
                 entries = self._mapping(sections[key], key) or {}
                 out[key] = {name: self._setting(key, name, node) for name, node in entries.items()}
                 for name, node in entries.items():
-                    self._known_there(key, name, node)
+                    self._check_name(key, name, node)
         if "title" in sections:
             out["title"] = str(sections["title"].value)
         if "duration" in sections:
@@ -330,7 +330,7 @@ class Reading(Values):
                     )
         return out
 
-    def _known_there(self, section: str, name: str, node: Node) -> None:
+    def _check_name(self, section: str, name: str, node: Node) -> None:
         """Options are those of ``simulate``; what a start or guess names has to be there, unless it
         could not be made. What cannot be told here, the study will tell."""
         known: list[str] = [*OPTIONS]
@@ -410,7 +410,7 @@ class Reading(Values):
         except ModelError as error:
             for problem in (each for each in error.problems if not self._follows(each)):
                 plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", _in_words_of_files(problem))
-                self._problem(_blamed_key(node, plain), f"{what}: {plain}")
+                self._problem(_find_blamed(node, plain), f"{what}: {plain}")
         else:
             return
         self.failed |= {name} - {None}
@@ -420,8 +420,8 @@ class Reading(Values):
         named = re.search(r"unknown \w[\w ]* '([^']*)'", problem)
         return named is not None and named[1].partition(".")[0].rstrip("'") in self.failed
 
-    def _whole(self) -> None:
-        """What is wrong with the description as a whole."""
+    def _check_whole(self) -> None:
+        """Note what is wrong with the description as a whole."""
         if self.problems:
             return
         try:
@@ -448,9 +448,9 @@ class _Located(ModelError):
         super().__init__(problem for _, problem in self.located)
 
 
-def _scaled(values: Any, factor: float) -> Any:
+def _scale(values: Any, factor: float) -> Any:
     if isinstance(values, list):
-        return [_scaled(value, factor) for value in values]
+        return [_scale(value, factor) for value in values]
     return values if factor == 1.0 else values * factor
 
 
@@ -466,7 +466,7 @@ def _in_words_of_files(problem: str) -> str:
     return problem.replace("made by frame()", "written as {}")
 
 
-def _blamed_key(node: Node, problem: str) -> Node:
+def _find_blamed(node: Node, problem: str) -> Node:
     """The argument that a problem is about, if it names one; else the element."""
     if isinstance(node.value, dict):
         for key, item in node.value.items():

@@ -80,7 +80,7 @@ def number_text(value: float) -> str:
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
 
 
-def spelled(expression: SX, names: Mapping[int, str], tables: Tables | None = None) -> str:
+def spell(expression: SX, names: Mapping[int, str], tables: Tables | None = None) -> str:
     """One expression as a text; ``names`` are the texts of its symbols, by their hashes. What
     tables it uses is added to ``tables``."""
     symbols = ca.symvar(expression)
@@ -94,7 +94,7 @@ def spelled(expression: SX, names: Mapping[int, str], tables: Tables | None = No
     return "".join(f"{each}; " for each in spelling.named) + text
 
 
-def noted(table: Table | Grid, tables: Tables) -> str:
+def note_table(table: Table | Grid, tables: Tables) -> str:
     """The name of a table, which no other one may have."""
     if isinstance(table, Table) and table.order:
         raise ModelError(f"a derivative or integral of table {table.name!r} cannot be written")
@@ -154,7 +154,7 @@ class _Spelling(Algebra):
         orders, known = table.orders(place), table_of(name)
         if known is None:
             raise ModelError("a table of elsewhere is no text")
-        word = noted(known, self.tables)
+        word = note_table(known, self.tables)
         if isinstance(known, Grid):
             part = PARTS.get(orders)
             return NOTHING if part is None else (f"{word}.{part}({piece[0]})", ATOM)
@@ -254,13 +254,13 @@ def function_text(
             m = RecordedMotion(time)
             value = function(m)
             known |= m.texts
-        return _entries(value, known, tables)
+        return _spell_entries(value, known, tables)
 
 
-def _entries(value: Any, names: Mapping[int, str], tables: Tables | None) -> str | list[str]:
+def _spell_entries(value: Any, names: Mapping[int, str], tables: Tables | None) -> str | list[str]:
     if isinstance(value, (list, tuple, np.ndarray)):
         value = ca.vertcat(*(SX(each) for each in value))
     value = ca.densify(SX(value))
     if value.numel() == 1:
-        return spelled(value, names, tables)
-    return [spelled(entry, names, tables) for entry in ca.vec(value.T).elements()]
+        return spell(value, names, tables)
+    return [spell(entry, names, tables) for entry in ca.vec(value.T).elements()]

@@ -30,14 +30,14 @@ from ...model.visuals import Mesh
 from ...tables.grid import Grid
 from ...tables.table import Table
 from . import document, meshes
-from .arguments import type_word, typed_values
+from .arguments import type_word, value_types
 from .expressions import Formula
 from .sections import ORDERED, VERSION, Reading
-from .spelling import Tables, function_text, name_text, noted, spelled
+from .spelling import Tables, function_text, name_text, note_table, spell
 
 
 class Writing:
-    """What a description says, as plain data; problems are gathered."""
+    """A description on its way to plain data; problems are gathered."""
 
     def __init__(self, said: Description, folder: Path | None = None) -> None:
         self.said, self.folder, self.problems = said, folder, list[str]()
@@ -80,7 +80,7 @@ class Writing:
         head = {"mechgraph": VERSION, "name": said.name}
         tables = {name: _points(table) for name, table in self.tables.items()}
         written = {"tables": tables, **sections}
-        return self._ordered(head | {key: value for key, value in written.items() if value})
+        return self._with_order(head | {key: value for key, value in written.items() if value})
 
     def _visuals(self) -> dict[str, list[Any]]:
         """How bodies are drawn; meshes that come from no file are told, and left out."""
@@ -109,7 +109,7 @@ class Writing:
                     self.problems += [f"{word} {key!r}: {problem}" for problem in error.problems]
         return written
 
-    def _ordered(self, data: dict[str, Any]) -> dict[str, Any]:
+    def _with_order(self, data: dict[str, Any]) -> dict[str, Any]:
         """With the order of elements, where reading would make another one."""
         read = _read(data)
         order = {
@@ -124,7 +124,7 @@ class Writing:
     def _arguments(
         self, element: Described, without: tuple[str, ...] = ("name",)
     ) -> dict[str, Any]:
-        """What it was made with, where that is not what it would be made with anyway."""
+        """The arguments that it was made with, where they are not its defaults."""
         known, fields = type(element).__signature__.parameters, fields_of(type(element))
         return {
             key: self._value(value, fields[key])
@@ -223,7 +223,7 @@ class Writing:
     def _expression(self, value: Any) -> Any:
         x = ca.densify(SX(value))
         if x.is_scalar():
-            return _plain(float(x)) if x.is_constant() else spelled(x, self.names, self.tables)
+            return _plain(float(x)) if x.is_constant() else spell(x, self.names, self.tables)
         if x.is_column():
             return [self._expression(entry) for entry in x.elements()]
         return [
@@ -234,7 +234,7 @@ class Writing:
     def _formula(self, value: Formula) -> str | list[str]:
         for known in value.names.values():
             if isinstance(known, (Table, Grid)):
-                noted(known, self.tables)
+                note_table(known, self.tables)
         return value.text if isinstance(value.text, str) else list(value.text)
 
     def _place(self, place: Body | Marker) -> Any:
@@ -244,11 +244,11 @@ class Writing:
             return place.name
         return {"name": place.name, **self._marker(place)}
 
-    def _described(self, value: Described) -> dict[str, Any]:
+    def _write_value_type(self, value: Described) -> dict[str, Any]:
         if isinstance(value, (Friction, Limits, DryFriction)):
             return self._arguments(value)
         word = type_word(type(value))
-        if typed_values().get(word) is not type(value):
+        if value_types().get(word) is not type(value):
             raise ModelError(f"{type(value).__name__} is a class of your own, which no file has")
         return {"type": word, **self._arguments(value)}
 
@@ -291,12 +291,12 @@ _WRITERS: dict[Any, Callable[[Writing, Any], Any]] = {
     scipy.spatial.transform.Rotation: lambda self, value: self._value(value.as_matrix()),
     (bool, str, type(None)): lambda writing, value: value,
     (int, float, np.generic): lambda writing, value: _plain(float(value)),
-    (Table, Grid): lambda writing, value: noted(value, writing.tables),
+    (Table, Grid): lambda writing, value: note_table(value, writing.tables),
     Formula: Writing._formula,
     (SX, ca.DM): Writing._expression,
     (Body, Marker): Writing._place,
     Joint: lambda writing, value: value.name,
-    Described: Writing._described,
+    Described: Writing._write_value_type,
     Mapping: lambda writing, value: {key: writing._value(item) for key, item in value.items()},
     (list, tuple): lambda writing, value: [writing._value(item) for item in value],
     np.ndarray: lambda writing, value: [writing._value(item) for item in value],
