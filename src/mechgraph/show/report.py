@@ -19,9 +19,8 @@ from ..errors import ArgumentError, MechgraphError
 from ..results.trajectory import Trajectory
 from ..studies.agreement import agreement
 from .describe import describe
-from .plot import plot
+from .plot import plot, plot_tables, tables_of
 from .readable import equations_text
-from .tabled import table_figures, tables_of
 from .view import fill, subtitle, view
 
 STATES = 3  # at which the formalisms are compared
@@ -47,7 +46,7 @@ def report(run: Trajectory, path: str | Path) -> Path:
         "Equations": lambda: _equations(equations),
     }
     if tables_of(equations):
-        sections["Tables"] = lambda: "".join(map(_image, table_figures(equations).values()))
+        sections["Tables"] = lambda: "".join(map(_image, plot_tables(equations).values()))
     body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
     page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
