@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: runtime demo test slow smoke lowest fuzz bench clean
+.PHONY: runtime demo test slow smoke elsewhere lowest fuzz bench clean
 
 # the runtime, in C: built by pip, and anew where its sources have changed
 runtime:
@@ -32,7 +32,17 @@ smoke: .venv/test
 	$(BIN)/ruff check .
 	$(BIN)/pytest -n 2 --dist worksteal -m smoke $(SMOKE)
 
-# the same with the lowest versions that pyproject.toml allows, in an environment of its own
+# the tests as another processor computes them: TARGET=x86-64-v2 (no FMA), -v3, -v4; BLAS=Nehalem,
+# Haswell, SkylakeX …; every model in machine code
+BLAS ?= Nehalem
+elsewhere: export MECHGRAPH_TARGET = $(or $(TARGET),x86-64-v2)
+elsewhere: export OPENBLAS_CORETYPE = $(BLAS)
+elsewhere: export MECHGRAPH_COMPILE = $(or $(COMPILE),always)
+elsewhere: .venv/test
+	@$(BIN)/python hatch_build.py
+	$(BIN)/pytest -n 2 --dist worksteal -m "not slow"
+
+# the smoke tests with the lowest versions that pyproject.toml allows, in an environment of its own
 lowest:
 	$(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/pip install --quiet --requirement tests/lowest.txt --editable .

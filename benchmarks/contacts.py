@@ -129,12 +129,12 @@ def by_mechgraph(case: Case) -> Callable[[float], Run]:
     surface = mg.Sphere(body, *half) if case.shape == "sphere" else mg.Box(body, 2 * np.array(half))
     system.rigid_contact("floor", surface, mg.Plane(system.ground), friction=case.friction)
     equations, start = system.equations(), {"place.z": case.height, "place.x'": case.speed}
-    equations.simulate(END, start, step=END / 10, account=False, method="rk8")  # in machine code
+    equations.simulate(END, start, step=END / 10, track_work=False, method="rk8")  # in machine code
     equations.compile()
 
     def run(rtol: float) -> Run:
         began = perf_counter()
-        found = equations.simulate(END, start, rtol=rtol, step=END / 10, account=False)
+        found = equations.simulate(END, start, rtol=rtol, step=END / 10, track_work=False)
         spent = perf_counter() - began
         return spent, case.error(found["body"][-1]), rtol
 

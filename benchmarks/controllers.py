@@ -73,7 +73,7 @@ def measure(eqs: mg.Equations, turns: int) -> dict[str, tuple[float, float, mg.T
             for times in (1, 2):
                 began = thread_time()
                 runs[name] = eqs.simulate(
-                    times * DURATION, start, inputs=law, method="rk8", step=0.02, account=False
+                    times * DURATION, start, inputs=law, method="rk8", step=0.02, track_work=False
                 )
                 spent = thread_time() - began
                 best[name, times] = min(spent, best.get((name, times), np.inf))

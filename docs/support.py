@@ -27,7 +27,7 @@ from mechgraph.model.transitions import move, rot
 from mechgraph.runtime.stepper import METHODS
 from mechgraph.studies.agreement import Row, agreement
 from mechgraph.studies.simulation.events import Event
-from mechgraph.studies.simulation.simulate import DRIFT
+from mechgraph.studies.simulation.simulate import STABILIZATIONS
 
 YES, NO = "yes", "–"
 CHAIN = "joint"  # the general chain of transitions, which has no class of its own in JOINTS
@@ -223,12 +223,12 @@ def _methods() -> list[str]:
         for name in METHODS
     ]
     head = ["method", "inputs as numbers and expressions of time", "inputs as Python functions"]
-    drifts = ", ".join(map(_code, DRIFT))
+    stabilizations = ", ".join(map(_code, STABILIZATIONS))
     return [
         "### Integrators",
-        f"By `method=`. Constraints are kept by `drift=` {drifts}. If none is given, it is "
-        "`rk8`, and `radau` where the motion is stiff. `dop853` is another name of `rk8` that does "
-        "not wait for machine code.",
+        f"By `method=`. Constraints are kept by `stabilization=` {stabilizations}. If "
+        "none is given, it is `rk8`, and `radau` where the motion is stiff. `dop853` is another "
+        "name of `rk8` that does not wait for machine code.",
         _table(head, rows),
     ]
 

@@ -27,8 +27,8 @@ PACKAGE = ROOT / "src" / "mechgraph"
 
 # From the ground up: a room may import itself and those before it.
 ROOMS = [
-    "errors", "graph", "vectors", "arguments", "pickling", "interrupts", "door", "tables",
-    "functions", "numerics", "closures", "kernels", "runtime", "model", "motion", "formalisms",
+    "errors", "numerics", "graph", "vectors", "arguments", "pickling", "interrupts", "door",
+    "tables", "functions", "closures", "kernels", "runtime", "model", "motion", "formalisms",
     "contract", "control",
     "results", "composition", "studies",
     "equations", "formats", "gallery", "show", "cli", "__init__", "__main__",

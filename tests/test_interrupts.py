@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import mechgraph as mg
 from mechgraph import cli, equations
-from mechgraph.interrupts import AGAIN, held_interrupts, remembered_interrupts, taken
+from mechgraph.interrupts import AGAIN, acknowledge, held_interrupts, remembered_interrupts
 
 
 def swallow() -> None:
@@ -109,7 +109,7 @@ def test_one_that_was_taken_note_of_does_not_come_again():
     with remembered_interrupts() as found:
         for _ in range(2):
             swallow()
-            taken()
+            acknowledge()
             go_on()
     assert found.pressed
     go_on()
@@ -118,7 +118,7 @@ def test_one_that_was_taken_note_of_does_not_come_again():
 def test_who_insists_hears_of_it_though_an_outcome_was_made_of_it():
     with pytest.raises(KeyboardInterrupt), remembered_interrupts(insist=True):
         swallow()
-        taken()
+        acknowledge()
         go_on(60)
         pytest.fail("it did not come again")
 
@@ -170,7 +170,7 @@ def test_derivations_do_not_lose_it(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         eqs.numeric.kernel("lossy", results, [2])
     with pytest.raises(KeyboardInterrupt):
-        eqs.numeric.kept("lossy", results)
+        eqs.numeric.keep("lossy", results)
     monkeypatch.setattr(equations, "derive_terms", lossy)
     with pytest.raises(KeyboardInterrupt):
         pendulum().equations()

@@ -76,7 +76,7 @@ def name_of(kind: str, name: Any) -> str:
 
 
 def reserved(name: str) -> str | None:
-    """What a name says of itself wherever results go by name, so that nothing else can be called
+    """The meaning that a name has wherever results go by name, so that nothing else can be called
     by it: a rate, or the time."""
     if name.endswith("'"):
         return "a prime at the end stands for a rate"
@@ -97,7 +97,7 @@ def file_path(value: Any) -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the machine has against writing a file is told with the file's name."""
+    """Errors of the machine in writing a file, told with the file's name."""
     try:
         yield
     except OSError as error:

@@ -118,7 +118,7 @@ class Equations:
 
     @cached_property
     def names(self) -> Names:
-        """What every name means: ``eqs.names.resolve("elbow'")``."""
+        """The table of names: ``eqs.names.resolve("elbow'")``."""
         return Names(self.terms)
 
     # --- functions on arrays ----------------------------------------------------------------------
@@ -322,7 +322,7 @@ class Equations:
         found = self._observed.get(quantity)
         if found is None:
             value = self._stated(quantity)
-            kernel = self.numeric.built([value], [1], forces)
+            kernel = self.numeric.build([value], [1], forces)
             found = self._observed[quantity] = kernel, bool(ca.depends_on(value, forces))
         return found
 
@@ -502,11 +502,11 @@ class Equations:
         return door.formats.exported.casadi_functions(self, functions)
 
     def to_jax(self, functions: Sequence[str] | None = None) -> dict[str, Any]:
-        """The same functions on JAX arrays: batched, differentiable."""
+        """The functions of ``to_casadi`` on JAX arrays: batched, differentiable."""
         return door.formats.arrays.to_jax(self, functions)
 
     def to_torch(self, functions: Sequence[str] | None = None) -> dict[str, Any]:
-        """The same functions on PyTorch tensors."""
+        """The functions of ``to_casadi`` on PyTorch tensors."""
         return door.formats.arrays.to_torch(self, functions)
 
     def rhs(self, t: Any, y: Numbers, inputs: Any = None, parameters: Any = None) -> np.ndarray:
@@ -555,7 +555,7 @@ class Equations:
             raise AttributeError(self._missing(name))
 
     def _missing(self, name: str) -> str:
-        """What to say of an attribute that is not there."""
+        """A message about an attribute that is not there."""
         formalism = name.replace("_", "-")
         if formalism in FORMALISMS:
             return (

@@ -61,11 +61,11 @@ def blamed(culprit: str) -> Iterator[None]:
     except MechgraphError:
         raise
     except Exception as error:
-        raise ModelError(f"{culprit}: {told(error)}") from error
+        raise ModelError(f"{culprit}: {error_text(error)}") from error
 
 
-def told(error: BaseException) -> str:
-    """What an error of the user's own code says, in one line."""
+def error_text(error: BaseException) -> str:
+    """The text of an error of the user's own code, in one line."""
     try:
         text = " ".join(str(error).split()).encode("utf-8", "backslashreplace").decode()
     except Exception:  # an object may refuse even this

@@ -38,7 +38,7 @@ from typing import Any
 
 from . import door
 from .arguments import file_path, named, number, one_of
-from .errors import ArgumentError, MechgraphError, ModelError, shown, told
+from .errors import ArgumentError, MechgraphError, ModelError, error_text, shown
 from .formats.mjcf import read_mjcf
 from .formats.model_files import model_file
 from .formats.model_files.sections import SUFFIXES, ModelFile
@@ -142,8 +142,8 @@ def load_file(path: str | Path, **reading: Any) -> Example:
             guess=named("GUESS", getattr(module, "GUESS", None)),
             duration=number("DURATION", getattr(module, "DURATION", DURATION), positive=True),
             options=_options(getattr(module, "OPTIONS", None)),
-            check=own.check(getattr(module, "check", None)),
-            figures=own.figures(getattr(module, "figures", None)),
+            check=own.function("check", getattr(module, "check", None), _errors, AssertionError),
+            figures=own.function("figures", getattr(module, "figures", None), _figures),
             path=path,
         )
 
@@ -205,6 +205,20 @@ def _options(given: Any) -> dict[str, Any]:
     }
 
 
+def _errors(found: dict[str, Any]) -> dict[str, float]:
+    if not found:
+        raise ModelError("check() must return errors by name, see mg.gallery.verified")
+    return {name: number(f"check(): {name!r}", x) for name, x in found.items()}
+
+
+def _figures(found: dict[str, Any]) -> dict[str, Any]:
+    wrong = [figure for figure in found.values() if not hasattr(figure, "savefig")]
+    if wrong or not found:
+        got = shown(wrong[0] if wrong else found)
+        raise ModelError(f"figures() must return Matplotlib figures by name, got {got}")
+    return found
+
+
 class _Own:
     """A user's file while it runs: files beside it can be imported then, and only then, because
     another model may have others of the same names."""
@@ -226,47 +240,27 @@ class _Own:
 
         return built
 
-    def check(self, compare: Any) -> Callable[[], dict[str, float]] | None:
-        """Its function ``check``, if there is one, which must return errors by name."""
-        if compare is None:
+    def function(
+        self,
+        word: str,
+        function: Any,
+        read: Callable[[dict[str, Any]], dict[str, Any]],
+        passing: type[Exception] = MechgraphError,
+    ) -> Callable[[], dict[str, Any]] | None:
+        """Its function of that name, if there is one, and what is read of its results by name."""
+        if function is None:
             return None
-        if not callable(compare):
-            raise ModelError(f"check must be a function, got {shown(compare)}")
+        if not callable(function):
+            raise ModelError(f"{word} must be a function, got {shown(function)}")
 
-        @wraps(compare)
-        def compared() -> dict[str, float]:
-            with self.running(AssertionError):
-                errors = compare()
+        @wraps(function)
+        def called() -> dict[str, Any]:
+            with self.running(passing):
+                made = function()
             with _placed(self.path):
-                found = named("what check() returns", errors)
-                if not found:
-                    raise ModelError("check() must return errors by name, see mg.gallery.verified")
-                return {name: number(f"check(): {name!r}", x) for name, x in found.items()}
+                return read(named(f"what {word}() returns", made))
 
-        return compared
-
-    def figures(self, draw: Any) -> Callable[[], dict[str, Any]] | None:
-        """Its function ``figures``, if there is one, which must return figures by name."""
-        if draw is None:
-            return None
-        if not callable(draw):
-            raise ModelError(f"figures must be a function, got {shown(draw)}")
-
-        @wraps(draw)
-        def drawn() -> dict[str, Any]:
-            with self.running():
-                made = draw()
-            with _placed(self.path):
-                found = named("what figures() returns", made)
-                wrong = [name for name, figure in found.items() if not hasattr(figure, "savefig")]
-                if wrong or not found:
-                    raise ModelError(
-                        "figures() must return Matplotlib figures by name, got "
-                        f"{shown(made if not wrong else found[wrong[0]])}"
-                    )
-                return found
-
-        return drawn
+        return called
 
     @contextmanager
     def running(self, passing: type[Exception] = MechgraphError) -> Iterator[None]:
@@ -305,7 +299,7 @@ class _Own:
         frames = traceback.extract_tb(error.__traceback__)
         own = [f.lineno for f in frames if Path(f.filename).resolve() == self.path.resolve()]
         where = f"{self.path}, line {own[-1]}" if own else str(self.path)
-        return f"{where}: {told(error)}"
+        return f"{where}: {error_text(error)}"
 
 
 @contextmanager

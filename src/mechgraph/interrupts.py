@@ -21,7 +21,7 @@ AGAIN = 0.2  # seconds after which one that nobody has taken note of comes again
 
 
 class Interrupts:
-    """Whether Control-C was pressed."""
+    """Tells if Control-C was pressed."""
 
     pressed = False
 
@@ -82,14 +82,14 @@ class _Waiting:
 _waiting = _Waiting()
 
 
-def taken() -> None:
+def acknowledge() -> None:
     """Say that an outcome was made of Control-C: it does not come again, unless one insists."""
     if _is_main() and not _waiting.insisting:
         _waiting.end()
 
 
 class _Listener:
-    """What happens at Control-C while a context is open. Muted, it only notes that it came."""
+    """The handler of Control-C while a context is open. Muted, it only notes that it came."""
 
     def __init__(self, before: Any, found: Interrupts) -> None:
         self.before, self.found = before, found
@@ -127,7 +127,7 @@ def remembered_interrupts(insist: bool = False) -> Iterator[Interrupts]:
     """Remember Control-C, which also does what it does elsewhere. Other threads hear of none.
 
     One that is lost inside is raised again, until the outermost of these contexts is left or
-    somebody calls ``taken``; an error that was made of it is a KeyboardInterrupt again.
+    somebody calls ``acknowledge``; an error that was made of it is a KeyboardInterrupt again.
     insist: do so even if an outcome was made of it inside.
     """
     found, before = Interrupts(), signal.getsignal(signal.SIGINT)
@@ -159,7 +159,7 @@ def ending_interrupts() -> Iterator[None]:
         with remembered_interrupts():
             yield
     except KeyboardInterrupt:
-        taken()
+        acknowledge()
 
 
 @contextmanager
@@ -183,7 +183,7 @@ def _is_main() -> bool:
 
 
 def _is_dealt_with() -> bool:
-    """Whether what runs now cleans up after a KeyboardInterrupt, or answers it."""
+    """True if what runs now cleans up after a KeyboardInterrupt, or answers it."""
     error = sys.exc_info()[1]
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__context__

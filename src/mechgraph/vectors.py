@@ -18,6 +18,7 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from .errors import ModelError, shown
+from .numerics.tolerances import EPSILON, GIVEN, SMOOTH
 
 Traced = TypeVar("Traced", bound=Callable[..., Any])
 # what CasADi raises for a value that it cannot take
@@ -26,7 +27,6 @@ NOT_AN_EXPRESSION = (
     RuntimeError,
     TypeError,
 )
-RESIDUE = 1e-15  # of the terms of a sum: a few roundings
 AXES = {"x": (1.0, 0.0, 0.0), "y": (0.0, 1.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
 
@@ -130,7 +130,7 @@ def axis(value: Any, what: str = "axis") -> SX:
         length = float(np.linalg.norm(numbers))
         if length == 0:
             raise ModelError(f"{what} is zero; give a direction such as 'z' or (0, 0, 1)")
-        if abs(length - 1) > 1e-9:
+        if abs(length - 1) > GIVEN:
             unit = ", ".join(f"{c:.12g}" for c in numbers / length)
             raise ModelError(f"{what} has length {length:.12g}, not 1; the unit axis is ({unit})")
         result = SX(ca.DM(numbers / length))
@@ -145,7 +145,7 @@ def tidy(matrix: SX) -> SX:
         if entry.is_constant():
             value = float(entry)
             nearest = round(value)
-            if value != nearest and abs(value - nearest) < 4e-16 and nearest in (-1, 0, 1):
+            if value != nearest and abs(value - nearest) < 2 * EPSILON and nearest in (-1, 0, 1):
                 out[i] = nearest
     return out
 
@@ -168,7 +168,7 @@ def shifted(d: SX, R: SX, x: SX) -> SX:
     values, before, turned, added = (np.array(ca.DM(part)) for part in (total, d, R, x))
     # entries of a rotation are 0, or known to the rounding of 1
     sizes = np.abs(before) + (turned != 0) @ np.abs(added)
-    return SX(ca.DM(np.where(np.abs(values) < RESIDUE * sizes, 0.0, values)))
+    return SX(ca.DM(np.where(np.abs(values) < 4 * EPSILON * sizes, 0.0, values)))
 
 
 def composed(first: SX, second: SX) -> SX:
@@ -221,7 +221,7 @@ def turned_by(q: SX, start: Any) -> SX:
     into one with ``q``, in the axes that both quaternions are seen from: log(R Rₛᵀ)."""
     cosine = ca.dot(q, start)
     sine = start[0] * q[1:] - q[0] * start[1:] - ca.cross(q[1:], SX(start)[1:])
-    size = ca.sqrt(ca.dot(sine, sine) + 1e-32)  # so that there is a slope at zero
+    size = ca.sqrt(ca.dot(sine, sine) + SMOOTH)  # so that there is a slope at zero
     nearer = ca.if_else(cosine < 0, -2, 2)
     return nearer * ca.atan2(size, ca.fabs(cosine)) / size * sine
 
@@ -300,7 +300,7 @@ def _from_axes(axes: Mapping[Any, Any], what: str) -> SX:
         raise ModelError(f"{what} must name two of 'x', 'y', 'z', such as {{'x': …, 'z': …}}")
     first, second = (_direction(axes[name], f"{what}: {name!r}") for name in names)
     across = second - ca.dot(first, second) * first
-    if across.is_constant() and float(ca.norm_2(across)) < 1e-9:
+    if across.is_constant() and float(ca.norm_2(across)) < GIVEN:
         raise ModelError(f"{what}: {names[0]!r} and {names[1]!r} point along one line")
     i, j = ("xyz".index(name) for name in names)
     columns = {i: first, j: across / ca.norm_2(across)}
@@ -342,7 +342,7 @@ def _unit_quaternion(value: Any, what: str) -> SX:
     q = column(value, 4, what)
     if q.is_constant():
         length = float(ca.norm_2(ca.DM(q)))
-        if abs(length - 1) > 1e-9:
+        if abs(length - 1) > GIVEN:
             raise ModelError(
                 f"{what}: the quaternion has norm {length:.6g}, not 1; divide it by its norm"
             )
@@ -353,7 +353,7 @@ def _unit_quaternion(value: Any, what: str) -> SX:
 def _rotation_matrix(R: SX, what: str) -> SX:
     if R.is_constant():
         numbers = np.array(ca.DM(R))
-        if np.abs(numbers.T @ numbers - np.eye(3)).max() > 1e-9 or np.linalg.det(numbers) < 0:
+        if np.abs(numbers.T @ numbers - np.eye(3)).max() > GIVEN or np.linalg.det(numbers) < 0:
             raise ModelError(
                 f"{what}: the matrix is not a rotation (orthonormal columns, determinant +1)"
             )

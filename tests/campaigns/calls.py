@@ -331,8 +331,8 @@ def verbs(folder: Path) -> Right:
         "simulate": {
             "duration": 0.02, "start": {"hinge": 0.1}, "guess": None, "t": 0.0,
             "inputs": {"w": 1.0}, "parameters": {"gain": 1.0}, "events": {}, "step": 0.01,
-            "rtol": 1e-8, "atol": None, "method": None, "drift": "projection",
-            "baumgarte": 10.0, "account": True, "progress": None,
+            "rtol": 1e-8, "atol": None, "method": None, "stabilization": "projection",
+            "baumgarte": 10.0, "track_work": True, "progress": None,
         },
         "rollout": {
             **state, "step": 0.01, "steps": 2, "method": "rk4", "t": 0.0, "inputs": None,

@@ -158,7 +158,7 @@ def runs(model: Model, script: Script) -> None:
     run = script.do(f"run = {call}")
     if not np.isfinite(np.hstack([run.q, run.u])).all():
         raise Failure("a run with numbers that are not finite", run)
-    if script.warned or call.drift != "projection":
+    if script.warned or call.stabilization != "projection":
         return  # it need not be right
     _is_kept(run, call.rtol)
     finer = script.do(f"finer = {call.finer()}")

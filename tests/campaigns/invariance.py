@@ -33,6 +33,7 @@ import mechgraph as mg
 from mechgraph.errors import MechgraphError
 
 RELATIVE = 1e-6  # of numbers that may be called the same: what has to be told is more (KNOWN)
+LITTLE = 1e-3  # in units of a plan, in which forces and sizes are about one
 AXES = ["x", "y", "z", (0.0, 0.6, 0.8), (0.36, 0.48, 0.8)]
 TURNED = Rotation.from_rotvec([0.4, -0.7, 1.1]).as_matrix()
 MOVED = np.array([0.3, -0.2, 0.5])
@@ -376,15 +377,15 @@ class Answers:
             try:
                 value = call()
             except MechgraphError as error:
-                self.decisions[what] = f"{type(error).__name__}: {_kind(str(error))}"
+                self.decisions[what] = f"{type(error).__name__}: {kind_of(str(error))}"
                 return None
-        told = sorted({_kind(str(each.message)) for each in caught})
+        told = sorted({kind_of(str(each.message)) for each in caught})
         if told:
             self.decisions[f"{what}, warnings"] = told
         return value
 
 
-def _kind(text: str) -> str:
+def kind_of(text: str) -> str:
     """A message without its names and numbers."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|[-+]?\d[\d.e+-]*", "…", text)[:60]
 
@@ -462,20 +463,29 @@ def _apart(first: Answers, found: Answers, way: Telling) -> Iterator[str]:
     for what in first.numbers.keys() & found.numbers.keys():
         a, b = first.numbers[what], found.numbers[what]
         least = size if what[0] == "u" else float(np.abs(a).max(initial=0.0))
-        if a.shape != b.shape or not (np.abs(a - b) <= RELATIVE * max(least, 1e-9)).all():
+        if a.shape != b.shape or not (np.abs(a - b) <= RELATIVE * max(least, LITTLE)).all():
             yield f"{what}: {a} became {b}"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def campaign(
+    about: str,
+    found: Callable[[int, list[Telling]], Iterator[tuple[str, str]]],
+    ways: list[Telling],
+) -> None:
+    """Print what a count of seeds finds, each told in some of the ways, in turn, or in all."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=50)
+    parser.add_argument("--ways", type=int, default=len(ways))
     given = parser.parse_args()
     classes: collections.Counter[str] = collections.Counter()
-    for seed in range(given.seed, given.seed + given.count):
-        for way, how in differences(plan(seed)):
+    for k, seed in enumerate(range(given.seed, given.seed + given.count), start=1):
+        told = [ways[(seed * given.ways + each) % len(ways)] for each in range(given.ways)]
+        for way, how in found(seed, told):
             classes[f"{way}: {how.partition(':')[0]}"] += 1
             print(f"{seed}: {way}: {how}", flush=True)
+        if k % 50 == 0:
+            print(f"{k} systems", flush=True)
     print(
         f"{given.count} systems", *(f"{n:5d} {kind}" for kind, n in classes.most_common()), sep="\n"
     )
@@ -483,4 +493,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    campaign(__doc__, lambda seed, ways: differences(plan(seed), ways), TELLINGS)

@@ -52,14 +52,15 @@ class Run:
     rows: int
     rtol: float
     method: str | None
-    drift: str
+    stabilization: str
     formalism: str
     equations: str = "eqs"
 
     def __str__(self) -> str:
         step = f"{self.duration} / {self.rows}"
         options = {"inputs": self.inputs, "events": self.events, "step": step}
-        options |= {"rtol": repr(self.rtol), "method": repr(self.method), "drift": repr(self.drift)}
+        options |= {"rtol": repr(self.rtol), "method": repr(self.method)}
+        options["stabilization"] = repr(self.stabilization)
         given = ", ".join(f"{key}={value}" for key, value in options.items())
         return f"{self.equations}.simulate({self.duration}, {self.start}, t=now, {given})"
 
@@ -85,7 +86,9 @@ def random_run(model: Model) -> Run:
         rows=model.pick([1, 3, 20, 100, 500]),
         rtol=1e-8 if plain else float(10.0 ** -model.pick([5, 6, 7, 9, 10])),
         method=None if plain else model.pick([None, *METHODS]),
-        drift="projection" if plain or model.chance(0.7) else model.pick(["baumgarte", "none"]),
+        stabilization="projection"
+        if plain or model.chance(0.7)
+        else model.pick(["baumgarte", "none"]),
         formalism=model.pick(formalisms),
     )
 

@@ -116,8 +116,8 @@ def test_wrong_numbers_are_noticed(monkeypatch):
     closure = mg.CLOSURES["null-space"]
 
     class Off(type(closure)):
-        def solved(self, *arguments):
-            found = super().solved(*arguments)
+        def solution(self, *arguments):
+            found = super().solution(*arguments)
             return found._replace(udot=found.udot * (1 + 1e-6))
 
     off = Off(closure.factor, closure.expression)

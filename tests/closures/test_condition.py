@@ -10,7 +10,7 @@ import pytest
 
 import mechgraph as mg
 from mechgraph.closures.closure import CLOSURES
-from mechgraph.closures.expressions import completed
+from mechgraph.closures.expressions import complete_inertia
 from mechgraph.errors import ArgumentError, UnsupportedError
 from mechgraph.formalisms import dynamics
 from mechgraph.kernels import Kernel
@@ -261,7 +261,7 @@ def test_rounding_does_not_move_what_has_no_inertia(closure, rounding, unit):
     """Two speeds, the second without inertia, and a constraint of the first: whether the second
     stands in it with zero or with what is left where products cancel."""
     M, A, b = ca.SX([[2.0, 0], [0, 0]]), ca.SX([[unit, unit * rounding]]), ca.SX([unit * 0.5])
-    solver = CLOSURES[closure].expression(completed(M, A), A, 1)
+    solver = CLOSURES[closure].expression(complete_inertia(M, A), A, 1)
     udot = np.array(ca.evalf(solver.solve(ca.SX.zeros(2), b)[0])).ravel()
     np.testing.assert_allclose(udot, [-0.5, 0], rtol=0, atol=1e-8)
 
@@ -396,8 +396,8 @@ def test_what_cannot_move_but_does_disagrees(monkeypatch):
     closure = mg.CLOSURES["null-space"]
 
     class Off(type(closure)):
-        def solved(self, *arguments):
-            found = super().solved(*arguments)
+        def solution(self, *arguments):
+            found = super().solution(*arguments)
             return found._replace(udot=found.udot + 1e-7)
 
     monkeypatch.setitem(mg.CLOSURES, "null-space", Off(closure.factor, closure.expression))

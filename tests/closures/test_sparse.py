@@ -11,7 +11,7 @@ import mechgraph as mg
 from measure import gap
 from mechgraph.closures import sparse
 from mechgraph.closures.closure import CLOSURES
-from mechgraph.numerics.rank import rank
+from mechgraph.numerics.rank import dependent, rank
 
 
 def ladder(n: int, redundant: bool = True) -> mg.System:
@@ -49,11 +49,7 @@ def test_the_same_as_singular_values(formalism, redundant):
     assert error < 1e-10
     assert gap(udot, there) < 1e-10
     assert gap(multipliers, forces) < 1e-9  # of least norm, where they are not unique
-    named = [
-        name
-        for name, found in zip(equations.constraints, sparse.dependent(A), strict=True)
-        if found
-    ]
+    named = [name for name, found in zip(equations.constraints, dependent(A), strict=True) if found]
     assert named == equations.redundant(q, u)
     assert len(named) == len(equations.constraints) - rank(A.toarray())
     assert sparse.least_inertia(M, A)[0] > 1e-6
@@ -113,7 +109,7 @@ def test_states_far_from_their_constraints_are_brought_back(monkeypatch):
 
 def test_rows_of_nothing_and_rows_twice_are_dependent():
     A = csc_matrix(np.array([[1.0, 0, 0], [0, 0, 0], [2.0, 0, 0], [1e3, 1.0, 0], [0, 1.0, 1e-3]]))
-    assert sparse.dependent(A).tolist() == [False, True, True, False, False]
+    assert dependent(A).tolist() == [False, True, True, False, False]
 
 
 def test_what_nothing_determines_is_named():

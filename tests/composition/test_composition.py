@@ -897,3 +897,16 @@ def test_composed_kernels_have_no_more_operations_than_plain_ones(mechanism, mon
     assert all(
         mine <= theirs for each in composed for mine, theirs in zip(each, plain, strict=True)
     )
+
+
+def test_parts_of_the_same_name_have_matrices_of_their_own():
+    whole = mg.compose("bob", [bob()], constraints={"s": lambda v: v["x"] - v["y"]})
+    (part,) = whole.composition.parts.values()
+    at = [0.0, 0.0, 0.0]
+    assert (whole.composition.S(at).shape, part.S(at).shape) == ((3, 2), (3, 3))
+
+
+def test_rows_may_have_labels():
+    rows = {"pin": lambda v: {"across": v["x"] - v["y"], "up": v["z"]}}
+    whole = mg.compose("bob", [bob()], constraints=rows)
+    assert whole.constraints == ("pin: across", "pin: up")

@@ -268,8 +268,8 @@ def test_a_loop_in_any_way_of_keeping_it():
     law = mg.sampled(lambda m: 40 * (1.0 - m.coordinate("crank")) - 8 * m.speed("crank"), 20)
     options = {"inputs": law, "guess": {"coupler": -1.0, "rocker": 1.5}, "rtol": 1e-8, "step": 0.1}
     runs = [
-        s.equations(formalism).simulate(0.2, {"crank": 1.2}, drift=drift, **options)
-        for formalism, drift in (
+        s.equations(formalism).simulate(0.2, {"crank": 1.2}, stabilization=stabilization, **options)
+        for formalism, stabilization in (
             ("newton-euler", "projection"),
             ("absolute", "projection"),
             ("kane", "gear-gupta-leimkuhler"),
@@ -296,8 +296,8 @@ def test_states_of_a_controller_in_the_stabilized_equations(law):
     options = {"inputs": {"w": laws[law]}, "guess": {"coupler": -1.0, "rocker": 1.5}, "step": 0.1}
     eqs, start = four_bar("crank").equations("kane"), {"crank": 1.2}
     runs = [
-        eqs.simulate(0.2, start, drift=drift, rtol=1e-9, **options)
-        for drift in ("projection", "gear-gupta-leimkuhler")
+        eqs.simulate(0.2, start, stabilization=stabilization, rtol=1e-9, **options)
+        for stabilization in ("projection", "gear-gupta-leimkuhler")
     ]
     for name in ("crank", "crank'", *laws[law].states):
         assert np.allclose(runs[0][name], runs[1][name], rtol=0, atol=1e-6)

@@ -63,7 +63,7 @@ def test_a_gallery_system_moves_in_others_programs_as_in_ours(name: str, tmp_pat
     eqs, given = example.system().equations(), {"start": example.start, "guess": example.guess}
     file = eqs.export_fmu(tmp_path / "m.fmu", version, duration=duration, rtol=1e-9, **given)
     assert validate_fmu(str(file)) == []
-    run = eqs.simulate(duration, **given, rtol=1e-11, step=duration / 100, account=False)
+    run = eqs.simulate(duration, **given, rtol=1e-11, step=duration / 100, track_work=False)
     for kind, tolerance in KINDS.items():
         found = simulated(file, run, kind)
         assert difference(found, run) < tolerance
@@ -604,7 +604,7 @@ def test_a_run_and_its_fmu_meet_the_same_events(
     monkeypatch.delenv("MECHGRAPH_COMPILE", raising=False)
     eqs = made().equations()
     file = eqs.export_fmu(tmp_path / "m.fmu", start=start, rtol=1e-9)
-    options = {"rtol": 1e-9, "step": end, "max_step": 1e9, "account": False, "method": "rk8"}
+    options = {"rtol": 1e-9, "step": end, "max_step": 1e9, "track_work": False, "method": "rk8"}
     run = eqs.simulate(end, start, **options)
     seen = eqs.simulate(end, start, **options, events={"there": mg.Event(event, stop=False)})
     assert run.statistics["tier"] == "machine code"

@@ -25,10 +25,10 @@ from mechgraph.graph.algebra import Expressions, Text
 from mechgraph.graph.expressions import operands
 from mechgraph.graph.kinks import kinks, pieces
 from mechgraph.graph.operations import INFIX, OPERATIONS, Operation
-from mechgraph.graph.program import rebuilt, without_table_slopes
+from mechgraph.graph.program import rebuild, without_table_slopes
+from mechgraph.graph.rounding import is_rounding
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
-from mechgraph.numerics.rounding import is_rounding
 from mechgraph.show.readable import to_sympy
 
 jax.config.update("jax_enable_x64", True)
@@ -84,7 +84,7 @@ def exact() -> np.ndarray:
 def by_casadi(folder: Path) -> np.ndarray:
     s = everything().terms.symbols
     function = ca.Function("f", [s.q], [everything().terms.f])
-    again = rebuilt(function, trace(function), Expressions(function.sx_in()))
+    again = rebuild(function, trace(function), Expressions(function.sx_in()))
     return np.array(ca.Function("f", function.sx_in(), again)(states().T)).T
 
 
@@ -258,7 +258,7 @@ def test_functions_that_are_called_stay_as_they_are():
     function = ca.Function("f", [x], [value])
     program = trace(function)
     assert program.operations == 6
-    again = ca.Function("f", [x], rebuilt(function, program, Expressions([x])))
+    again = ca.Function("f", [x], rebuild(function, program, Expressions([x])))
     np.testing.assert_array_equal(np.array(again([3.0, 5.0])), np.array(function([3.0, 5.0])))
     assert trace(again).operations == 6
 

@@ -50,6 +50,8 @@ def machine_code(function: ca.Function, width: int) -> native.Native:
 
 
 def loaded(source: str, sizes: list[int], shapes: list[tuple[int, int]]) -> native.Native:
+    if compiler.find_compiler() is None:
+        pytest.skip("no compiler")
     return native.Native(
         compiler.load(compiler.key_of(source), lambda: source), "kernel", sizes, shapes
     )
@@ -841,7 +843,7 @@ def test_what_was_built_is_found_again(own_cache, monkeypatch):
     assert answer_of(key) == 42
     assert {path.name for path in own_cache.iterdir()} == {f"{key}.so", f"{key}.sha256"}
     monkeypatch.setattr(compiler, "build", None)
-    assert compiler.cached(key) == own_cache / f"{key}.so"
+    assert compiler.find_cached(key) == own_cache / f"{key}.so"
     assert answer_of(key, "not C") == 42
 
 
@@ -863,15 +865,15 @@ def test_what_was_not_built_here_is_not_loaded(own_cache, tampered):
         record.write_bytes(b"\xff\xfe")
     else:
         library.unlink(), record.unlink()
-    assert compiler.cached(key) is None
+    assert compiler.find_cached(key) is None
     assert answer_of(key) == 42
-    assert compiler.cached(key) == library
+    assert compiler.find_cached(key) == library
 
 
 def test_a_library_that_others_can_write_is_built_anew(own_cache):
     key = compiler.key_of("loose")
     compiler.build(key, source_of(42)).chmod(0o722)
-    assert compiler.cached(key) is None
+    assert compiler.find_cached(key) is None
     assert answer_of(key) == 42
     assert not (own_cache / f"{key}.so").stat().st_mode & 0o022
 
@@ -883,7 +885,7 @@ def test_a_library_of_another_kernel_is_not_loaded_whatever_its_record_says(own_
     library = compiler.build(key, source_of(42))
     library.write_bytes(content)
     (own_cache / f"{key}.sha256").write_text(hashlib.sha256(key.encode() + content).hexdigest())
-    assert compiler.cached(key) is None
+    assert compiler.find_cached(key) is None
     assert answer_of(key) == 42
 
 
@@ -893,7 +895,7 @@ def test_a_folder_in_the_place_of_a_file_makes_room(own_cache, ending):
     (own_cache / f"{key}.{ending}" / "with" / "more").mkdir(parents=True)
     own_cache.chmod(0o700)
     assert answer_of(key) == 42
-    assert compiler.cached(key) == own_cache / f"{key}.so"
+    assert compiler.find_cached(key) == own_cache / f"{key}.so"
 
 
 def test_a_library_that_cannot_be_loaded_is_built_anew(own_cache):
@@ -902,7 +904,7 @@ def test_a_library_that_cannot_be_loaded_is_built_anew(own_cache):
     library = compiler.build(key, source_of(42))
     library.write_bytes(f"{compiler.SEAL}{key}".encode())
     (own_cache / f"{key}.sha256").write_text(compiler._record(key, library))
-    assert compiler.cached(key) == library
+    assert compiler.find_cached(key) == library
     assert answer_of(key) == 42
 
 

@@ -151,6 +151,8 @@ def shapes_of(function: ca.Function) -> list[tuple[int, int]]:
 
 
 def machine_code(function: ca.Function, width: int) -> native.Native:
+    if compiler.find_compiler() is None:
+        pytest.skip("no compiler")
     source = emit.emit(trace(function), "kernel", width, shapes_of(function))
     library = compiler.load(compiler.key_of(source), lambda: source)
     return native.Native(

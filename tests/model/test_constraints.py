@@ -247,12 +247,16 @@ def test_a_constraint_is_the_same_at_every_level(closure, formalism, level):
     assert gap(reference.multipliers(q, u, t=0.4), own) < 1e-12
 
 
-@pytest.mark.parametrize("drift", ["projection", "baumgarte", "none"])
+@pytest.mark.parametrize("stabilization", ["projection", "baumgarte", "none"])
 @pytest.mark.parametrize("level", SURFACE)
-def test_a_run_is_the_same_at_every_level(level, drift):
+def test_a_run_is_the_same_at_every_level(level, stabilization):
     s = on_a_surface("position").equations()
     start = s.assemble({"loose.x": 0.7, "loose.x'": 1.0, "loose.wy": 2.0})
-    run = on_a_surface(level).equations().simulate(0.5, start, rtol=1e-10, drift=drift)
+    run = (
+        on_a_surface(level)
+        .equations()
+        .simulate(0.5, start, rtol=1e-10, stabilization=stabilization)
+    )
     reference = s.simulate(0.5, start, rtol=1e-11)
     assert gap(reference.q[-1], run.q[-1]) < 1e-7
     left = on_a_surface("position").equations().position_violation(run.q, run.time)
@@ -366,10 +370,10 @@ def test_a_singular_position_has_a_solution_of_least_force(closure):
     assert np.array_equal(multipliers, [0])
 
 
-# --- drift ----------------------------------------------------------------------------------------
+# --- stabilization --------------------------------------------------------------------------------
 
 
-def swing(drift: str, rtol: float = 1e-6, **options) -> mg.Trajectory:
+def swing(stabilization: str, rtol: float = 1e-6, **options) -> mg.Trajectory:
     """A pendulum of a particle and a distance, over twenty swings."""
     s = mg.System("pendulum", gravity=(0, 0, -G))
     s.joint(
@@ -377,7 +381,7 @@ def swing(drift: str, rtol: float = 1e-6, **options) -> mg.Trajectory:
     )
     s.distance("rod", s.ground, "p", 1.0)
     return s.equations().simulate(
-        40.0, {"at.x": 0.6, "at.z": -0.8}, drift=drift, rtol=rtol, **options
+        40.0, {"at.x": 0.6, "at.z": -0.8}, stabilization=stabilization, rtol=rtol, **options
     )
 
 

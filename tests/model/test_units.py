@@ -549,7 +549,7 @@ def test_a_unit_answers_all_that_a_motion_and_an_element_are_asked():
     own = {*vars(PlacedConstraint), *vars(PlacedElement)}
     inherited = {"kind", "word", "called", "limits", "passive", "switched", "parts"}  # kept or none
     inherited |= {"drawn_as", "spans", "counts_turns", "sticks", "is_servo", "is_passable"}
-    inherited |= {"measures", "idle", "joint_option", "field", "with_places"}
+    inherited |= {"measures", "idle", "joint_option", "field", "with_places", "name"}
     through_rows = {"position", "velocity", "acceleration"}
     asked = {name for name in dir(mg.Constraint) if not name.startswith("_")}
     assert asked <= own | inherited | through_rows

@@ -514,7 +514,7 @@ def test_stabilized_runs_are_right(formalism):
     equations = example.system().equations(formalism)
     options = {"start": example.start, "guess": example.guess, "step": 0.05}
     expected = example.system().equations().simulate(0.2, **options, rtol=1e-11)
-    run = equations.simulate(0.2, **options, rtol=1e-7, drift=GGL)
+    run = equations.simulate(0.2, **options, rtol=1e-7, stabilization=GGL)
     assert np.abs(run["qA"] - expected["qA"]).max() < 1e-6
     assert run.violation.max() < 1e-11
     assert run.statistics["drift"] < 1e-6  # of what is filled in between the steps
@@ -526,7 +526,7 @@ def test_stabilized_steps_are_of_order_five(monkeypatch):
     monkeypatch.setattr(stabilized, "CONVERGED", 1e-11)
     monkeypatch.setattr(stabilized, "ITERATIONS", 50)
     s, start = spherical_chain(1), {"j0": [0.8, 0.6, 0, 0], "j0.wz": 2.0}
-    rough = {"rtol": 0.5, "atol": 1.0, "drift": GGL, "account": False}
+    rough = {"rtol": 0.5, "atol": 1.0, "stabilization": GGL, "track_work": False}
     finals = [s.equations().simulate(0.8, start, rtol=1e-13, step=0.8)]
     e = s.equations("points")
     finals += [e.simulate(0.8, start, step=0.8, max_step=h, **rough) for h in (0.1, 0.05)]
@@ -547,8 +547,8 @@ def test_stabilized_runs_with_events_inputs_and_work():
     options = {"start": {"first": 0.3}, "inputs": {"w": lambda t: 3 * np.sin(t)}, "step": 0.05}
     options["events"] = {"down": mg.Event(lambda m: m.coordinate("first") - 0.8)}
     runs = [
-        s.equations().simulate(1.0, **options, rtol=rtol, drift=drift)
-        for rtol, drift in ((1e-10, "projection"), (1e-7, GGL))
+        s.equations().simulate(1.0, **options, rtol=rtol, stabilization=stabilization)
+        for rtol, stabilization in ((1e-10, "projection"), (1e-7, GGL))
     ]
     assert runs[1].time[-1] == pytest.approx(runs[0].time[-1], abs=1e-5)
     np.testing.assert_allclose(runs[1]["first"], runs[0]["first"], atol=1e-5)
@@ -558,7 +558,7 @@ def test_stabilized_runs_with_events_inputs_and_work():
 
 def test_stabilized_refuses_explicit_methods():
     with pytest.raises(mg.UnsupportedError, match=r"radau.*got method='rk8'"):
-        one_ball().equations("points").simulate(0.1, drift=GGL, method="rk8")
+        one_ball().equations("points").simulate(0.1, stabilization=GGL, method="rk8")
 
 
 def test_an_inertia_that_passes_through_zero_lets_no_constraint_go():
@@ -567,7 +567,7 @@ def test_an_inertia_that_passes_through_zero_lets_no_constraint_go():
     system = gallery.load("disc_three_ways").system()
     start = {"place.tilt": 0.4, "omega1": 0.3, "omega2": 0.5, "omega3": 1.1}
     options = {"start": start, "rtol": 1e-11, "step": 0.1}
-    run = system.equations("points").simulate(1.0, drift="none", **options)
+    run = system.equations("points").simulate(1.0, stabilization="none", **options)
     joints = system.equations().simulate(1.0, **options)
     assert run.violation.max() < 1e-10
     assert np.abs(run["disc"] - joints["disc"]).max() < 1e-9

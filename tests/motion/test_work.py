@@ -336,9 +336,9 @@ def test_saved_runs_keep_their_account(case, tmp_path):
 def test_without_an_account_there_is_none():
     make, start, _ = CASES["servo"]
     equations = make().equations()
-    run = equations.simulate(0.2, start, step=0.1, account=False)
+    run = equations.simulate(0.2, start, step=0.1, track_work=False)
     for ask in ("supplied", "dissipated", "imbalance"):
-        with pytest.raises(mg.ArgumentError, match="account=True"):
+        with pytest.raises(mg.ArgumentError, match="track_work=True"):
             getattr(run, ask)
     assert "balance" not in run.summary()
     assert np.abs(run.q - equations.simulate(0.2, start, step=0.1).q).max() < 1e-6

@@ -21,12 +21,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from mechgraph.numerics.scales import even_factors
+from mechgraph.numerics.tolerances import MET, RANK, TINY, WELL_HELD
+
 SIDES = (8, 24, 72)  # of the polygons in place of cones: more, where Newton's method needs them
-EXACT = 1e-12  # relative: what is left of the conditions where it has converged
-FIRM = (0.0, 1e-4)  # relative: how much rows give way
-ZERO = 1e-9  # relative: less is rounding
-SLIDES = 1e-11  # relative: less is no slip
-ROUNDING = 1e-14  # of the terms of a sum: less is nothing
+FIRM = (0.0, WELL_HELD)  # relative: how much rows give way
 PIVOTS = 50  # for each unknown, before Lemke's method gives up
 STEPS = 30  # of Newton's method
 
@@ -61,28 +60,43 @@ def solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
 
     Sites stick with μ_s or slide with μ: those that slide with μ_s are given μ, until none is left.
     """
-    scale = max(np.diag(W).max(initial=0.0), 1e-300)
-    loads = [scale * site.load * site.static for site in sites]
-    size = max(np.abs(c).max(initial=0.0), max(loads, default=0.0), 1e-300)
-    W, c = W / scale, c / size
-    sites = [replace(site, load=site.load * scale / size) for site in sites]
+    scale = max(np.diag(W).max(initial=0.0), TINY)
+    even = _even(W / scale, sites)
+    c, units = c * even, np.outer(even, even)
+    by = [scale / even[site.tangents[0]] if site.tangents else 0.0 for site in sites]
+    loads = [each * site.load * site.static for each, site in zip(by, sites, strict=True)]
+    size = max(np.abs(c).max(initial=0.0), max(loads, default=0.0), TINY)
+    W, c = W * units / scale, c / size
+    sites = [
+        replace(site, load=site.load * each / size) for each, site in zip(by, sites, strict=True)
+    ]
     while True:
         x = _solve(W, c, sites)
         a = responses(W, c, x)
-        slides = [s.finds and np.linalg.norm(a[s.tangents]) > SLIDES for s in sites]
+        slides = [s.finds and a[s.tangents].any() for s in sites]
         weaker = [
             replace(site, static=site.friction) if sliding else site
             for site, sliding in zip(sites, slides, strict=True)
         ]
         if weaker == sites:
-            return x * size / scale
+            return x * even * size / scale
         sites = weaker
 
 
+def _even(W: np.ndarray, sites: list[Site]) -> np.ndarray:
+    """Numbers that bring the responses of all sites near one."""
+    even = np.ones(len(W))
+    for site in sites:
+        rows = [*site.normals, *site.tangents]
+        most = np.diag(W)[rows].max(initial=0.0)
+        even[rows] = even_factors(np.sqrt(most)) if most > 0 else 1.0
+    return even
+
+
 def responses(W: np.ndarray, c: np.ndarray, x: np.ndarray) -> np.ndarray:
-    """a = W x + c; zero where nothing is left but rounding, of large forces on something light."""
+    """a = W x + c; zero where no more is left than the forces are solved for to."""
     a = W @ x + c
-    return np.where(np.abs(a) > ROUNDING * (np.abs(W) @ np.abs(x)), a, 0.0)
+    return np.where(np.abs(a) > 10 * MET * (np.abs(W) @ np.abs(x) + np.abs(c)), a, 0.0)
 
 
 def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
@@ -91,7 +105,7 @@ def _solve(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> np.ndarray:
     rough = None
     for start, by_polygons in _starts(W, c, sites):
         x, left = _with_true_cones(W, c, sites, start)
-        if left < EXACT:
+        if left < MET:
             return x
         rough = start if by_polygons else rough
     if rough is None:
@@ -103,7 +117,7 @@ def _starts(W: np.ndarray, c: np.ndarray, sites: list[Site]) -> Iterator[tuple[n
     """As if all points were held; then by polygons of more and more sides, and by those whose rows
     give way a little, where rounding decides how several share a force; True for a solution of the
     polygons."""
-    yield np.linalg.lstsq(W, -c, rcond=1e-12)[0], False
+    yield np.linalg.lstsq(W, -c, rcond=MET)[0], False
     for sides in SIDES:
         for firm in FIRM:
             with suppress(NoSolution):
@@ -189,7 +203,7 @@ def lemke(M: np.ndarray, q: np.ndarray) -> np.ndarray:
             return np.maximum(z[n : 2 * n], 0.0)
         entering = leaving + n if leaving < n else leaving - n
         column = table[:, entering]
-        rows = np.flatnonzero(column > ZERO)
+        rows = np.flatnonzero(column > RANK)
         if not len(rows):
             raise NoSolution
         row = _first(table, rows, column, prefer=basis == 2 * n)
@@ -205,7 +219,7 @@ def _first(
     for k in (-1, *range(n)):
         ratios = table[rows, k] / column[rows]
         best = ratios.min() if column[rows[0]] > 0 else ratios.max()
-        rows = rows[np.abs(ratios - best) <= ZERO * max(1.0, abs(best))]
+        rows = rows[np.abs(ratios - best) <= RANK * max(1.0, abs(best))]
         if k == -1 and prefer is not None and prefer[rows].any():
             return int(rows[prefer[rows]][0])
         if len(rows) == 1:
@@ -235,9 +249,9 @@ def _with_true_cones(
         size = float(np.abs(residual).max(initial=0.0) / np.abs(x).max(initial=1.0))
         if size < least:
             best, least = x, size
-        elif least < EXACT:
+        elif least < MET:
             break
-        x = x - np.linalg.lstsq(slope, residual, rcond=1e-12)[0]
+        x = x - np.linalg.lstsq(slope, residual, rcond=MET)[0]
     return best, least
 
 
@@ -261,7 +275,7 @@ def _residual(
             slope[t] = unit[t] + np.outer(site.slip, limits)
             continue
         y, ys = x[t] - a[t], unit[t] - W[t]
-        length = max(float(np.linalg.norm(y)), 1e-100)
+        length = max(float(np.linalg.norm(y)), TINY)
         if length <= limit:
             residual[t], slope[t] = a[t], W[t]
         else:

@@ -7,6 +7,7 @@ import numpy as np
 from casadi import SX
 
 from mechgraph.equations import Equations
+from mechgraph.numerics.tolerances import GIVEN, MET
 from mechgraph.studies.contact.points import ContactPoint
 
 AROUND = 8  # points of a ring that lies flat
@@ -32,10 +33,12 @@ class ContactInstant:
         chosen: np.ndarray,
         rings: dict[int, float],
         terms: list[np.ndarray],
+        u: np.ndarray,
     ) -> None:
         """``rings``: radii of the rings that lie flat; ``terms``: as ``contact_terms``, with all
         points closed and stuck."""
-        self.points, self.terms, self.chosen = points, terms, [int(k) for k in chosen]
+        self.points, self.terms, self.u = points, terms, u
+        self.chosen = [int(k) for k in chosen]
         self.M, psi = terms[0], terms[-1]
         self.normals: dict[int, list[int]] = {}
         self.tangents: dict[int, list[int]] = {}
@@ -48,7 +51,7 @@ class ContactInstant:
         turned = {}
         for k, arms in self.arms.items():
             pressure = x[self.normals[k]] @ arms
-            far = np.hypot(*pressure) > 1e-9 * np.hypot(*arms[0]) * np.abs(x).max()
+            far = np.hypot(*pressure) > GIVEN * np.hypot(*arms[0]) * np.abs(x).max()
             turned[k] = around(float(np.hypot(*arms[0])), pressure if far else arms[0])
         if turned:
             self._place(turned)
@@ -61,6 +64,9 @@ class ContactInstant:
         other = [row for row in range(len(A)) if row not in every]
         rows = self._rows(np.eye(len(A)))
         self.D, self.velocity = rows @ A, rows[:, : len(psi)] @ psi
+        terms = np.abs(A) @ np.abs(self.u)
+        terms[: len(psi)] += np.abs(psi)
+        self.size = np.abs(rows) @ terms
         inverse = _bordered(M, A[other], A[other])
         self.change = inverse[: len(M), : len(M)] @ self.D.T  # of u, for unit impulses
         self.Y = self.D @ self.change
@@ -91,7 +97,7 @@ class ContactInstant:
 def _bordered(M: np.ndarray, A: np.ndarray, G: np.ndarray) -> np.ndarray:
     """The inverse of M u̇ − Gᵀλ = f, A u̇ = −b, of least norm."""
     K = np.block([[M, -G.T], [A, np.zeros((len(A), len(A)))]])
-    return np.linalg.pinv(K, rcond=1e-13)
+    return np.linalg.pinv(K, rcond=MET)
 
 
 def around(radius: float, towards: np.ndarray) -> np.ndarray:

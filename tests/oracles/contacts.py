@@ -15,13 +15,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mechgraph.studies.contact.modes import FLAT, TOUCH, Contacts
+from mechgraph.numerics.tolerances import GIVEN, KNOWN, MET, TINY
+from mechgraph.studies.contact.modes import Contacts
 from mechgraph.studies.contact.points import (
-    gravity,
     quantities,
     ring_quantities,
     stuck_forces,
-    values,
 )
 from mechgraph.studies.contact.resolution import driven, endless, warn_of_paradoxes
 from mechgraph.studies.projection import project, shifted
@@ -29,13 +28,9 @@ from oracles.complementarity import NoSolution, Site, responses, solve
 from oracles.contact_instant import ContactInstant, contact_terms
 from oracles.impacts import impulses
 
-NEAR = 1e-10  # closed points, and those with gaps below this, share in an impact
-STILL = 1e-12  # slower approaches (in metres per second) are none
 IMPACTS = 10_000
-BAND = 1e-5  # relative: what is left to spare of forces that hold, so that no rounding undoes it
-SMALL = 1e-11  # relative: smaller accelerations are none
+SPARED = KNOWN  # relative: what is left of forces that hold, so that no rounding undoes it
 ALIGNED = 4  # times that the points of a flat ring are turned towards its pressure
-JAMMING = 1e-6  # seconds of acceleration that start an impact without collision
 
 
 class Observed(Contacts):
@@ -48,11 +43,12 @@ class Observed(Contacts):
         """The same modes, which are changed here and there."""
         made = cls.__new__(cls)
         vars(made).update(vars(contacts))
-        laws = values(made.equations, made.points, made.context.parameters)
-        made.restitution, made.tangential, made.friction, made.static = laws[:4]
-        made.resting_speed = laws[5]
+        made.restitution, made.tangential, made.friction, made.static, *rest = (
+            contacts.laws.values()
+        )
+        made.regularization, made.resting_speed, made.span = rest
         made.rebounding = (made.restitution > 0) | (made.tangential > 0)
-        made.gravity, made.tipping = gravity(made.equations), {}
+        made.tipping = {}
         place = {name: k for k, name in enumerate(made.context.parameters)}
         made._own = [
             {mode: place[name] for mode, name in point.switches.items()} for point in made.points
@@ -70,8 +66,7 @@ class Observed(Contacts):
     def resting(self) -> np.ndarray:
         """Speeds below which points do not rebound; they double where events pile up in one
         moment."""
-        fall = np.sqrt(2 * self.gravity * TOUCH)  # the speed of a fall through what is no gap
-        return np.maximum(self.resting_speed, fall) * 2.0 ** max(0, self.standing - 5)
+        return self.resting_speed * 2.0 ** max(0, self.standing - 5)
 
     def seen(self, t: float, q: np.ndarray, u: np.ndarray) -> tuple[np.ndarray, ...]:
         """For each point: gap, its rate, normal force, tangential force (of sticking), slip speed,
@@ -106,7 +101,7 @@ class Observed(Contacts):
         """
         weights = np.where(self.sticking, tangential_force + small, 0.0)
         spare = (weights * (self.static * normal - tangential_force)) @ self.same_pair
-        mean = spare / (weights @ self.same_pair + 1e-300)
+        mean = spare / (weights @ self.same_pair + TINY)
         most = np.where(self.sticking, self.static * normal, 0.0) @ self.same_pair
         return np.minimum(mean, most - together)
 
@@ -147,7 +142,7 @@ class Observed(Contacts):
         shares = shares + parts.min() * (own - shares)
         if slides:
             self.sticking[k] = False
-            self.heading[k] = -shares[k, 1:] / max(np.hypot(*shares[k, 1:]), 1e-300)
+            self.heading[k] = -shares[k, 1:] / max(np.hypot(*shares[k, 1:]), TINY)
         else:
             self.open(k)
         return shares * np.column_stack([self.touching, self.sticking, self.sticking])
@@ -161,7 +156,7 @@ class Observed(Contacts):
     def _band(self, normal: np.ndarray) -> np.ndarray:
         """What has to be left of the normal force of a point of several, whose shares are known no
         better."""
-        return ~self.always * BAND * (self.same_pair * normal).max(axis=1, initial=0.0)
+        return ~self.always * SPARED * (self.same_pair * normal).max(axis=1, initial=0.0)
 
     def fits(self, t: float, q: np.ndarray, u: np.ndarray) -> bool:
         """True if no closed point would pull, slide or tip."""
@@ -189,7 +184,7 @@ class Observed(Contacts):
         active = np.flatnonzero(np.abs(A).max(axis=1, initial=0.0) > 0)
         A, psi, m = A[active], psi[active], len(active)
         K = np.block([[M, A.T], [A, np.zeros((m, m))]])
-        found = np.linalg.pinv(K, rcond=1e-13, hermitian=True) @ np.concatenate(
+        found = np.linalg.pinv(K, rcond=MET, hermitian=True) @ np.concatenate(
             [np.zeros(len(M)), psi]
         )
         change, impulse = -found[: len(M)], found[len(M) :]
@@ -199,7 +194,7 @@ class Observed(Contacts):
 def _falling(first: float, last: float) -> float:
     """The part of the way from one number to another after which it is zero; all of it, if it is
     not."""
-    return max(first, 0.0) / max(first, first - last, 1e-300)
+    return max(first, 0.0) / max(first, first - last, TINY)
 
 
 def _leaving(first: np.ndarray, last: np.ndarray, friction: float) -> float:
@@ -235,8 +230,9 @@ def settle(
 def _near(contacts: Observed, t: float, q: np.ndarray, u: np.ndarray) -> np.ndarray:
     """Which points are closed or about to be; rings among them that lie flat."""
     contacts.flat[:] = False
-    near = contacts.touching | (contacts.approach(t, q, u)[0] < NEAR)
-    contacts.flat[:] = near & contacts.rings & (contacts.ring_seen(t, q, u)[2] < 2 * FLAT)
+    near = contacts.touching | (contacts.approach(t, q, u)[0] < GIVEN * contacts.span)
+    radius, _, rise = contacts.ring_seen(t, q, u)
+    contacts.flat[:] = near & contacts.rings & (rise < 2 * GIVEN * radius)
     return near
 
 
@@ -247,7 +243,7 @@ def _placed(
     potential energy that takes."""
     gap, rate = contacts.approach(t, q, u)
     meeting = (rate < 0) & ~(contacts.rebounding & (rate < -contacts.resting))
-    contacts.touching |= near & (meeting | (gap < -2 * TOUCH))
+    contacts.touching |= near & (meeting | (gap < -2 * MET * contacts.span))
     contacts.sticking[:] = False
     p = contacts.parameters
     placed = project(contacts.equations, q[None], u[None], np.array([t]), p)[0][0]
@@ -259,8 +255,8 @@ def _lifted(contacts: Observed, t: float, q: np.ndarray, u: np.ndarray) -> np.nd
     would meet it again at once; and in which points that were closed without an impact have no gap
     left, so that what they fall through is told as loss."""
     gap, rate = contacts.approach(t, q, u)
-    low = ~contacts.touching & (gap <= -TOUCH) & (rate < contacts.resting)
-    high = contacts.touching & ~contacts.always & (gap > TOUCH)
+    low = ~contacts.touching & (gap <= -MET * contacts.span) & (rate < contacts.resting)
+    high = contacts.touching & ~contacts.always & (gap > MET * contacts.span)
     if not (low | high).any():
         return q
     contacts.touching |= low
@@ -287,7 +283,8 @@ def _tipped(
         M, _, A, *_, psi = _terms(contacts, t, q, u, lying=k)
         held, rising = rows.all, rows.rising
         wanted = np.zeros(len(held))
-        wanted[:3] = 2.5 * FLAT * np.array([1.0, *-arm / (arm @ arm)])
+        radius = np.hypot(*arm)
+        wanted[:3] = 2.5 * GIVEN * np.array([radius, *-arm / radius])
         step = (_least(M, A[held]) @ wanted)[None]
         tilted = shifted(contacts.equations, q[None], step, t, contacts.parameters)[0]
         lift = _lift(contacts, t, tilted, q, u)
@@ -303,8 +300,8 @@ def _tipped(
 
 def _least(M: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Least changes of u, in the metric of M, for units of A u."""
-    columns = np.linalg.pinv(M, rcond=1e-13, hermitian=True) @ A.T
-    return columns @ np.linalg.pinv(A @ columns, rcond=1e-12, hermitian=True)
+    columns = np.linalg.pinv(M, rcond=MET, hermitian=True) @ A.T
+    return columns @ np.linalg.pinv(A @ columns, rcond=MET, hermitian=True)
 
 
 def _part(lift: float, twice: float) -> float:
@@ -332,7 +329,8 @@ def _moment(
 ) -> ContactInstant:
     radius = contacts.ring_seen(t, q, u)[0]
     rings = {int(k): float(radius[k]) for k in np.flatnonzero(contacts.flat & chosen)}
-    made = ContactInstant(contacts.points, np.flatnonzero(chosen), rings, _terms(contacts, t, q, u))
+    terms = _terms(contacts, t, q, u)
+    made = ContactInstant(contacts.points, np.flatnonzero(chosen), rings, terms, u)
     if (contacts.always & chosen).any():
         load = contacts.seen(t, q, u)[2]
         made.loads = {int(k): float(load[k]) for k in np.flatnonzero(contacts.always & chosen)}
@@ -398,13 +396,13 @@ class _Hits:
     def __init__(self, contacts: Observed, moment: ContactInstant, t: float) -> None:
         self.contacts, self.moment, self.t = contacts, moment, t
         self.v, self.x = moment.velocity.copy(), np.zeros(len(moment.velocity))
-        self.work = 0.0
+        self.size, self.work = moment.size.copy(), 0.0
 
     def pay(self, lift: float) -> None:
         """Take the energy that closing the gaps has cost from the approach."""
         rows = [r for normals in self.moment.normals.values() for r in normals if self.v[r] < 0]
         Y = self.moment.Y[np.ix_(rows, rows)]
-        towards = np.linalg.pinv(Y, rcond=1e-12, hermitian=True) @ self.v[rows]
+        towards = np.linalg.pinv(Y, rcond=MET, hermitian=True) @ self.v[rows]
         self.strike(rows, -_part(lift, float(towards @ self.v[rows])) * towards)
 
     def all(self) -> None:
@@ -419,7 +417,7 @@ class _Hits:
         else:
             raise endless(self.t)
         speeds = [self.speed(k) for k in self.moment.chosen]
-        if min(speeds, default=0.0) < -STILL:
+        if any(self.approaches(k) for k in self.moment.chosen):
             resting = self.contacts.resting[self.moment.chosen]
             self.contacts.count += int((np.array(speeds) < -resting).any())
             self.hit(self.moment.chosen, rebounding=False)
@@ -427,6 +425,11 @@ class _Hits:
     def speed(self, k: int) -> float:
         """The rate of the gap of a point."""
         return float(self.v[self.moment.normals[k]].min())
+
+    def approaches(self, k: int) -> bool:
+        """True if a point comes nearer by more than rounding."""
+        rows = self.moment.normals[k]
+        return bool((self.v[rows] < -MET * self.size[rows]).any())
 
     def rebounds(self, k: int) -> bool:
         """True if a point is to be turned back."""
@@ -440,7 +443,7 @@ class _Hits:
         for k in chosen if rebounding else ():
             normals, tangents = moment.normals[k], moment.tangents[k]
             turned[normals] = contacts.restitution[k] * np.minimum(self.v[normals], 0.0)
-            if self.speed(k) < -STILL:
+            if self.approaches(k):
                 turned[tangents] = contacts.tangential[k] * self.v[tangents]
         try:
             x = impulses(moment.Y[np.ix_(rows, rows)], self.v[rows], turned[rows], sites)
@@ -454,6 +457,7 @@ class _Hits:
         change = self.moment.Y[:, rows] @ x
         self.work += x @ (self.v + change / 2)[rows]
         self.v, self.x[rows] = self.v + change, self.x[rows] + x
+        self.size += np.abs(change)
 
 
 # --- modes ----------------------------------------------------------------------------------------
@@ -524,10 +528,10 @@ def _accelerations(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Of all rows, by the one complementarity problem, and the shares of all points in its forces,
     N and F; flat rings are turned until their pressure is at one of their points, or within."""
-    x = np.linalg.lstsq(moment.W, -moment.c, rcond=1e-12)[0]
+    x = np.linalg.lstsq(moment.W, -moment.c, rcond=MET)[0]
     for _ in range(ALIGNED if moment.arms else 1):
         moment.align(x)
-        _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - BAND)
+        _, sites = _sites(contacts, moment, moment.chosen, slips, 1 - SPARED)
         x = solve(moment.W, moment.c, sites)
     shares = np.zeros((len(contacts.points), 3))
     for k in moment.chosen:
@@ -538,14 +542,13 @@ def _accelerations(
 
 def _classify(contacts: Observed, moment: ContactInstant, a: np.ndarray) -> None:
     """Modes by the accelerations of all candidates."""
-    small = SMALL * np.abs(moment.c).max(initial=0.0)
     for k in moment.chosen:
         rises, slip = a[moment.normals[k]], a[moment.tangents[k]]
-        if len(rises) and rises.min() > small:
+        if len(rises) and rises.min() > 0:
             contacts.open(k)
-        elif contacts.flat[k] and rises.max() > small:
+        elif contacts.flat[k] and rises.max() > 0:
             contacts.tip(k, moment.arms[k][rises.argmin()])
-        if contacts.sticking[k] and np.linalg.norm(slip) > small:
+        if contacts.sticking[k] and slip.any():
             contacts.sticking[k] = False
             contacts.heading[k, : len(slip)] = slip / np.linalg.norm(slip)
 
@@ -569,7 +572,8 @@ def _jammed(
     """Speeds after an impact without collision, which stops a slip that no forces allow; and the
     work of moving bases."""
     rows, sites = _sites(contacts, moment, moment.chosen, {})
-    ahead = moment.velocity + JAMMING * moment.c
+    soon = KNOWN * np.abs(moment.velocity).max() / np.abs(moment.c).max()
+    ahead = moment.velocity + soon * moment.c
     hits = _Hits(contacts, moment, t)
     try:
         hits.strike(rows, solve(moment.Y[np.ix_(rows, rows)], ahead[rows], sites))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from mechgraph.numerics.tolerances import MET
 from oracles.complementarity import NoSolution, Site, solve
 
 
@@ -50,7 +51,7 @@ def _part(
     met = [row for row in rows if v[row] < 0]
     change = (W @ plain)[rows]
     after = np.maximum(v[rows] + change, 0.0)
-    falling = change < -1e-12 * np.abs(v).max()
+    falling = change < -MET * np.abs(v).max()
     most = (after[falling] / -change[falling]).min(initial=1.0)
     return float(min((turned[met] / v[met]).max(initial=0.0), most))
 

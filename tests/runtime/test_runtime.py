@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_structures_are_those_of_the_headers():
-    sizes = (ctypes.c_long * 6).in_dll(library.library(), "runtime_sizes")
-    names = ["Sampler", "Crossing", "Run", "Point", "Modes", "Contacts"]
+    sizes = (ctypes.c_long * 7).in_dll(library.library(), "runtime_sizes")
+    names = ["Sampler", "Crossing", "Run", "Point", "Modes", "Sizes", "Contacts"]
     found = library.structures()
     assert list(found)[: len(names)] == names
     assert [ctypes.sizeof(found[name]) for name in names] == list(sizes)

@@ -82,7 +82,7 @@ def test_no_step_is_taken_by_luck(stiffness, speed, place):
         s.prismatic(f"x{name}", s.ground, body, axis="x")
     s.compliant_contact("hit", mg.Sphere("a", 0.05), mg.Sphere("b", 0.05), stiffness=stiffness)
     start = {"xa": place, "xa'": speed, "xb": 0.1}
-    run = s.equations().simulate(1.0, start, step=1.0, account=False)
+    run = s.equations().simulate(1.0, start, step=1.0, track_work=False)
     assert run.kinetic[-1] == pytest.approx(run.kinetic[0], rel=1e-6)
 
 

@@ -326,7 +326,7 @@ def test_work_by_element_adds_up(formalism, tmp_path):
     """All work, and that of gravity, is what T gains; body by body and element by element."""
     eqs = machine().equations(formalism)
     guess = {"second": -0.5, "third": 1.5}
-    run = eqs.simulate(0.5, {"first": 0.8}, guess=guess, rtol=1e-10, account="elements")
+    run = eqs.simulate(0.5, {"first": 0.8}, guess=guess, rtol=1e-10, track_work="elements")
     names = {"coil", "motor", "drive", "second spring", "lift"}
     others = set(eqs.terms.working) - names  # of which it cannot be seen that they do nothing
     assert names <= set(eqs.terms.working)
@@ -353,10 +353,10 @@ def test_work_by_element_adds_up(formalism, tmp_path):
 
 def test_work_of_elements_is_asked_for():
     run = machine().equations().simulate(0.1, guess={"first": 0.8, "second": -0.5, "third": 1.5})
-    with pytest.raises(mg.ArgumentError, match='account="elements"'):
+    with pytest.raises(mg.ArgumentError, match='track_work="elements"'):
         run.work("motor")
     with pytest.raises(mg.ArgumentError, match="elements"):
-        machine().equations().simulate(0.1, account="all")
+        machine().equations().simulate(0.1, track_work="all")
 
 
 def test_reactions_in_joint_axes():

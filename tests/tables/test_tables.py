@@ -14,10 +14,9 @@ from casadi import SX
 from scipy.interpolate import CubicSpline, PchipInterpolator, RegularGridInterpolator
 
 import mechgraph as mg
-from mechgraph.graph.kinks import kinks
+from mechgraph.graph.kinks import kinks, wave
 from mechgraph.graph.program import trace
 from mechgraph.graph.searches import data_of
-from mechgraph.graph.table_kinks import wave
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
 from mechgraph.show.plot import plot_tables

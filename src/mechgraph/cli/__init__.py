@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from .. import __version__
+from .analyze import equilibrium, inverse, linearize
 from .files import convert, export, new, schema
 from .group import Commands
-from .looking import check, describe, equations, figures, gallery_command
-from .running import compare, demo, run
-from .studying import equilibrium, inverse, linearize
+from .inspect import check, describe, equations, figures, gallery_command
+from .run import compare, demo, run
 
 
 @click.group(

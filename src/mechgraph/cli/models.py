@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cached_property, wraps
 from typing import Any
 
 import click
@@ -15,12 +17,14 @@ from ..arguments import named, number
 from ..control.controller import Controller
 from ..equations import Equations
 from ..errors import SimulationError, unknown
+from ..formalisms import DEFAULT
 from ..formats.model_files.sections import SUFFIXES
 from ..gallery import Example
 from ..results.table import is_column
 from ..results.trajectory import Trajectory
 from ..studies.simulation.context import is_law
 from .group import of_the_command_line
+from .options import formalism_option, json_option, model_argument, set_option
 
 
 def load(model: str, **reading: Any) -> Example:
@@ -52,18 +56,6 @@ def check_names(equations: Equations, names: Iterable[str]) -> None:
     with of_the_command_line():
         for name in names:
             equations.names.resolve(name)
-
-
-def check_columns(example: Example, equations: Equations, columns: Iterable[str]) -> None:
-    """The same for columns of a table, which may be groups, or states of the model's controllers,
-    too."""
-    inputs = example.options.get("inputs")
-    laws = inputs.values() if isinstance(inputs, Mapping) else [inputs]
-    states = {name for law in laws if isinstance(law, Controller) for name in law.states}
-    check_names(
-        equations,
-        (each for each in columns if not (is_column(equations.names, each) or each in states)),
-    )
 
 
 @dataclass
@@ -99,47 +91,6 @@ def read_settings(settings: Sequence[str], equations: Equations) -> Settings:
     return read
 
 
-def options_of(
-    example: Example, settings: Settings, asked: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Keyword arguments of ``simulate``: the example's own, and what the command line says."""
-    given = {key: value for key, value in (asked or {}).items() if value is not None}
-    own = dict(example.options)
-    if "duration" in given and "step" not in given:
-        own.pop("step", None)  # the example's step need not divide another duration
-    own["parameters"] = {**named("parameters", own.get("parameters")), **settings.parameters}
-    if not is_law(own.get("inputs")):
-        own["inputs"] = {**named("inputs", own.get("inputs")), **settings.inputs}
-    elif settings.inputs:
-        names = ", ".join(settings.inputs)
-        raise click.UsageError(f"--set {names}: the model's own controller gives all inputs")
-    return {"duration": example.duration, "guess": example.guess, **own, **given}
-
-
-def simulate(
-    example: Example,
-    equations: Equations,
-    settings: Sequence[str] = (),
-    asked: Mapping[str, Any] | None = None,
-) -> Trajectory:
-    """Run an example with what the command line changes of it."""
-    read = read_settings(settings, equations)
-    options = options_of(example, read, asked)
-    return equations.simulate(options.pop("duration"), {**example.start, **read.start}, **options)
-
-
-def simulated(
-    example: Example, equations: Equations, settings: Sequence[str], asked: Mapping[str, Any]
-) -> tuple[Trajectory, list[str]]:
-    """The run, or what there is of one that failed, with the reason."""
-    try:
-        return simulate(example, equations, settings, asked), []
-    except SimulationError as error:
-        if not isinstance(error.trajectory, Trajectory):
-            raise
-        return error.trajectory, [str(error)]
-
-
 def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, float]]:
     """Inputs and parameters as numbers, for studies that know no time; inputs that are functions
     are taken as zero, and that is told."""
@@ -156,3 +107,96 @@ def constants_of(example: Example, settings: Settings) -> dict[str, dict[str, fl
             )
     parameters = {**named("parameters", own.get("parameters")), **settings.parameters}
     return {"inputs": inputs, "parameters": parameters}
+
+
+@dataclass(frozen=True)
+class Study:
+    """A model with its equations, and what ``--set`` changes of it."""
+
+    example: Example
+    equations: Equations
+    changes: Sequence[str] = ()
+
+    @cached_property
+    def settings(self) -> Settings:
+        """What ``--set`` says."""
+        return read_settings(self.changes, self.equations)
+
+    @property
+    def near(self) -> dict[str, Any]:
+        """Where a search begins."""
+        return {**guess_of(self.example), **self.settings.start}
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """Inputs and parameters as numbers."""
+        return constants_of(self.example, self.settings)
+
+
+def study_of(
+    model: str,
+    formalism: str = DEFAULT,
+    settings: Sequence[str] = (),
+    closure: str = "multipliers",
+) -> Study:
+    """A model that is typed, with its equations."""
+    example = load(model)
+    return Study(example, example.system().equations(formalism, closure), settings)
+
+
+def study_command(command: Callable[..., None]) -> click.Command:
+    """A command whose first argument is a ``Study`` of the model that is typed."""
+
+    @wraps(command)
+    def studied(**asked: Any) -> None:
+        keys = inspect.signature(study_of).parameters
+        typed = {key: asked.pop(key) for key in keys if key in asked}
+        command(study_of(**typed), **asked)
+
+    for option in (json_option, set_option, formalism_option, model_argument):
+        studied = option(studied)
+    return click.command()(studied)
+
+
+def check_columns(study: Study, columns: Iterable[str]) -> None:
+    """Refuse what is no column of a table, which may be a group, or a state of the model's
+    controllers, too."""
+    names, inputs = study.equations.names, study.example.options.get("inputs")
+    laws = inputs.values() if isinstance(inputs, Mapping) else [inputs]
+    states = {name for law in laws if isinstance(law, Controller) for name in law.states}
+    others = (each for each in columns if not (is_column(names, each) or each in states))
+    check_names(study.equations, others)
+
+
+def options_of(study: Study, asked: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Keyword arguments of ``simulate``: the example's own, and what the command line says."""
+    example, settings = study.example, study.settings
+    given = {key: value for key, value in (asked or {}).items() if value is not None}
+    own = dict(example.options)
+    if "duration" in given and "step" not in given:
+        own.pop("step", None)  # the example's step need not divide another duration
+    own["parameters"] = {**named("parameters", own.get("parameters")), **settings.parameters}
+    if not is_law(own.get("inputs")):
+        own["inputs"] = {**named("inputs", own.get("inputs")), **settings.inputs}
+    elif settings.inputs:
+        names = ", ".join(settings.inputs)
+        raise click.UsageError(f"--set {names}: the model's own controller gives all inputs")
+    return {"duration": example.duration, "guess": example.guess, **own, **given}
+
+
+def simulate(study: Study, asked: Mapping[str, Any] | None = None) -> Trajectory:
+    """Run an example with what the command line changes of it."""
+    options, start = options_of(study, asked), {**study.example.start, **study.settings.start}
+    return study.equations.simulate(options.pop("duration"), start, **options)
+
+
+def simulate_as_far_as_possible(
+    study: Study, asked: Mapping[str, Any]
+) -> tuple[Trajectory, list[str]]:
+    """The run, or what there is of one that failed, with the reason."""
+    try:
+        return simulate(study, asked), []
+    except SimulationError as error:
+        if not isinstance(error.trajectory, Trajectory):
+            raise
+        return error.trajectory, [str(error)]

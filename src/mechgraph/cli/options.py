@@ -22,6 +22,8 @@ from ..results.files import ENDINGS
 FIGURES = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp", ".eps", ".ps", ".tif", ".tiff")
 PAGES = (".html", ".htm")
 
+JSON = "mechgraph.json"  # of a click context: True for programs
+
 Command = Callable[..., Any]
 
 
@@ -46,6 +48,11 @@ def _models(context: click.Context, parameter: click.Parameter, begun: str) -> l
     return [CompletionItem(each) for each in found] or [CompletionItem(begun, type="file")]
 
 
+def names_option(option: str, target: str, help: str) -> Callable[[Command], Command]:
+    """An option that takes a name and may be repeated."""
+    return click.option(option, target, metavar="NAME", multiple=True, help=help)
+
+
 model_argument = click.argument("model", shell_complete=_models)
 formalism_option = click.option(
     "--formalism",
@@ -68,18 +75,19 @@ set_option = click.option(
     multiple=True,
     help="A parameter, an input or a starting value; repeat as needed.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+json_option = click.option(
+    "--json",
+    is_flag=True,
+    expose_value=False,
+    callback=lambda context, parameter, value: context.meta.update({JSON: value}),
+    help="Print JSON, for programs.",
+)
 duration_option = click.option(
     "--duration", type=POSITIVE, help="Seconds.  [default: the model's own]"
 )
-step_option = click.option(
-    "--step", type=POSITIVE, help="Seconds between stored states.  [default: duration/500]"
+hold_option = names_option(
+    "--hold", "hold", "A quantity that stays as it is at the start; repeat as needed."
 )
-
-
-def names_option(option: str, target: str, help: str) -> Callable[[Command], Command]:
-    """An option that takes a name and may be repeated."""
-    return click.option(option, target, metavar="NAME", multiple=True, help=help)
 
 
 def file_option(option: str, help: str, *endings: str) -> Callable[[Command], Command]:
@@ -91,6 +99,12 @@ def file_option(option: str, help: str, *endings: str) -> Callable[[Command], Co
 def file_argument(name: str, *endings: str) -> Callable[[Command], Command]:
     """The same as an argument."""
     return click.argument(name, type=WRITTEN, callback=_checked(endings))
+
+
+def folder_option(usual: str, help: str) -> Callable[[Command], Command]:
+    """An option for a folder to write to."""
+    kind = click.Path(file_okay=False, path_type=Path)
+    return click.option("--out", type=kind, default=Path(usual), show_default=True, help=help)
 
 
 WRITTEN = click.Path(dir_okay=False, path_type=Path)
@@ -125,12 +139,15 @@ plot_option = file_option("--plot", "Write plots (.png, .svg, .pdf).", *FIGURES)
 # --- printing -------------------------------------------------------------------------------------
 
 
-def show(data: Mapping[str, Any], text: str, as_json: bool) -> None:
+def is_for_programs() -> bool:
+    """True if JSON is asked for."""
+    return bool(click.get_current_context().meta.get(JSON))
+
+
+def show(data: Mapping[str, Any], text: str) -> None:
     """Print a result, for people or for programs."""
-    if as_json:
-        click.echo(json.dumps(plain(data), indent=2, allow_nan=False))
-    else:
-        click.echo(text)
+    for_programs = is_for_programs()
+    click.echo(json.dumps(plain(data), indent=2, allow_nan=False) if for_programs else text)
 
 
 def plain(value: Any) -> Any:
@@ -157,5 +174,4 @@ def wrote(path: Path) -> None:
     """Tell of a file; where results are read by programs, too, so not among them."""
     size = path.stat().st_size
     told = f"{size / 1024:.0f} kB" if size >= 1024 else f"{size} bytes"
-    as_json = click.get_current_context().params.get("as_json", False)
-    click.echo(f"  wrote {path}  ({told})", err=as_json)
+    click.echo(f"  wrote {path}  ({told})", err=is_for_programs())

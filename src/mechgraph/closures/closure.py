@@ -13,7 +13,7 @@ dependent rows are met by proximal iterations, which converge to the same u̇.
 - ``penalty``: constraints push back against what is left of them, λ = −α (A u̇ + b), which is taken
   up again until nothing is left (the augmented Lagrangian form of Bayo).
 
-M may be singular where A makes up for it: ``expressions.completed``.
+M may be singular where A makes up for it: ``expressions.complete_inertia``.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class Closure:
     factor: numbers.Factor
     expression: Callable[[SX, SX, int, float], Solver]
 
-    def solved(self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
+    def solution(self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray) -> Solution:
         """u̇ and λ, and how well they are known."""
-        return numbers.solved(self.factor, M, f, A, b)
+        return numbers.solve_constrained(self.factor, M, f, A, b)
 
     def solve(
         self, M: np.ndarray, f: np.ndarray, A: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """(u̇, λ)."""
-        return self.solved(M, f, A, b)[:2]
+        return self.solution(M, f, A, b)[:2]
 
 
 CLOSURES: dict[str, Closure] = {

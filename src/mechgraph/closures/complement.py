@@ -27,13 +27,10 @@ import scipy.linalg
 from casadi import SX
 
 from ..numerics.rank import Independent, null_space, rank
-from ..numerics.scales import multiplied
-from ..numerics.tolerances import RANK
-from .expressions import NOTHING, Proximal
+from ..numerics.scales import multiply_rows
+from ..numerics.tolerances import MET, NOTHING, RANK, WELL_HELD
+from .expressions import Proximal
 
-WELL_HELD = 1e-3  # extra variables are left free unless the rows hold the others this badly
-CANCELLED = 1e-12  # of the largest constant in a row, or of one: rounding
-DEPENDENT = 1e-11  # what is left of a row that depends on others, relative
 METHODS = ("automatic", "partition", "orthonormal", "pivoted")
 
 
@@ -77,7 +74,7 @@ class Choice:
     def _solved(self, B: SX, right: SX) -> tuple[SX, tuple[int | None, ...], tuple[int, ...]]:
         """Y in y = Y (z, 1) that meets B y + right = 0, and ``free`` and ``left`` of C."""
         total, width = B.shape[1], right.shape[1]
-        found = self.eliminated(B, right)
+        found = self.eliminate(B, right)
         rest = found.rest
         if self.method == "partition":
             free: list[int | None] = list(self.free)
@@ -107,7 +104,7 @@ class Choice:
     def least(self, B: SX, r: SX) -> SX:
         """Some small y with B y = r: of least norm in the core, which a singular position does not
         make large."""
-        total, found = B.shape[1], self.eliminated(B, -r)
+        total, found = B.shape[1], self.eliminate(B, -r)
         rows = self._heeded(found)
         core = found.core(total, rows)
         K, Y = found.rest[rows, core], SX(total, 1)
@@ -119,9 +116,9 @@ class Choice:
         """Rows of the rest that are taken: those that are independent at typical states, or all."""
         return list(range(len(found.left)) if self.method == "pivoted" else self.rows)
 
-    def eliminated(self, B: SX, right: SX) -> Elimination:
+    def eliminate(self, B: SX, right: SX) -> Elimination:
         """[B, right] after the elimination of rows of B with constant entries."""
-        B, right = (multiplied(self.factors, each) for each in (B, right))
+        B, right = (multiply_rows(self.factors, each) for each in (B, right))
         every = range(B.shape[1])
         groups: dict[str, list[Sequence[int]]] = {
             "partition": [[k for k in every if k not in set(self.free)]],
@@ -129,7 +126,7 @@ class Choice:
             "orthonormal": [],
             "pivoted": [every],
         }
-        return eliminated(B, right, groups[self.method])
+        return eliminate(B, right, groups[self.method])
 
 
 # --- elimination ----------------------------------------------------------------------------------
@@ -161,7 +158,7 @@ class Elimination:
         return Y
 
 
-def eliminated(B: SX, right: SX, groups: Sequence[Sequence[int]]) -> Elimination:
+def eliminate(B: SX, right: SX, groups: Sequence[Sequence[int]]) -> Elimination:
     """Constant pivots among the columns of each group, one group after the other."""
     count, total = B.shape
     whole = ca.horzcat(B, right)
@@ -188,7 +185,7 @@ def _constants(row: SX, total: int) -> list[int]:
     they cancelled."""
     entries = zip(row.sparsity().get_col(), row.nonzeros(), strict=True)
     found = {c: abs(float(entry)) for c, entry in entries if c < total and entry.is_constant()}
-    least = CANCELLED * max([1.0, *found.values()])
+    least = MET * max([1.0, *found.values()])
     return [c for c, size in found.items() if size > least]
 
 
@@ -226,7 +223,7 @@ def _least_squares(K: SX, known: SX, free: int) -> SX:
     if K.shape[0] == K.shape[1]:
         return -ca.solve(K, ca.densify(known))
     Q, R = ca.qr(ca.densify(K))
-    least = DEPENDENT**2 * (ca.sumsqr(K) + ca.sumsqr(known[:, :free]))
+    least = RANK**2 * (ca.sumsqr(K) + ca.sumsqr(known[:, :free]))
     sure = ca.if_else(ca.mmin(ca.diag(R) ** 2) > least, 1, np.nan)
     return -sure * ca.solve(R, Q.T @ known)
 
@@ -261,7 +258,7 @@ def _sure(sizes: Sequence[SX], others: SX) -> SX:
         return SX(1)
     beside = [ca.sumsqr(others)] if others.nnz() else []
     largest = reduce(ca.fmax, [*beside, *sizes])
-    return ca.if_else(reduce(ca.fmin, sizes) > DEPENDENT**2 * largest, 1, np.nan)
+    return ca.if_else(reduce(ca.fmin, sizes) > RANK**2 * largest, 1, np.nan)
 
 
 def _reflection(x: SX, length: SX) -> tuple[SX, SX, SX]:

@@ -11,33 +11,33 @@ import numpy as np
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..numerics.scales import multiplied
-from ..numerics.tolerances import FADING, TINY
+from ..numerics.scales import multiply_rows
+from ..numerics.tolerances import (
+    EPSILON,
+    FADING,
+    KNOWN,
+    MET,
+    NOTHING,
+    PROXIMAL,
+    TINY,
+    UNKNOWN,
+)
 
-# regularization of the solve, relative; its error falls by this factor at each iteration. It must
-# be more than rounding, else a pivot of dependent rows may be nothing: more in single precision
-PROXIMAL = 1e-10
-PROXIMAL_SINGLE = 1e-6
+PROXIMAL_SINGLE = 8 * float(np.finfo(np.float32).eps)  # the same in single precision
 ITERATIONS = 3
-# inertia for what may have none, relative to what the constraints offer it; its effect falls by
-# this factor at each refinement
-LITTLE = 1e-5
 REFINEMENTS = 3
+# inertia for what may have none, relative to what the constraints offer it; its effect falls by
+# this factor at each refinement, after which it is rounding
+LITTLE = EPSILON ** (1 / REFINEMENTS)
 STIFF = 1e6  # of penalties, beside the usual inertia; the error falls by it at each iteration
 UNBOUND = 1e4  # accelerations that a force in proportion to inertia causes only where there is none
 # the same where friction goes with the multipliers: what dependent rows contradict each other by
-# (rounding, over this) is seen in the motion there
-DRAGGED = 1e-8
-# beside anything; where all rows are switched off (contacts that are open) it keeps 0/0 away
-NOTHING = 1e-200
-# of the inertia that a row of A offers to a speed, relative to what is usual: less may be rounding
-TRACE = 1e-12
-# ratio of a pivot to what it is made of below which u̇ may be off by more than a millionth
-BADLY_CONDITIONED = 2e-10
+# (rounding, over this) is seen in the motion there, and so is what is added itself
+DRAGGED = EPSILON**0.5
+# ratios of a pivot to what it is made of: u̇ is off by the rounding of one operation over them
+BADLY_CONDITIONED = EPSILON / KNOWN
+SINGULAR = EPSILON / UNKNOWN
 LARGEST = 20_000_000  # operations of an expression; more take minutes and gigabytes
-SINGULAR = 2e-14  # and below which nothing is left of it but rounding
-LEFT_OVER = 1e-7  # of the terms of a row that must vanish
-AT_REST = 1e-4  # accelerations below which terms are as good as none
 
 
 class Solver(NamedTuple):
@@ -51,22 +51,6 @@ class Solver(NamedTuple):
     solve: Callable[[SX, SX], tuple[SX, SX]]
     condition: SX
     raw: Callable[[SX, SX], tuple[SX, SX]] | None = None
-
-    def of_rows(self, numbers: np.ndarray) -> Solver:
-        """The same for rows that were multiplied by these numbers before."""
-        if (numbers == 1).all():
-            return self
-        factors = SX(ca.DM(numbers))
-
-        def solution(f: SX, b: SX) -> tuple[SX, SX]:
-            udot, lam = self.solve(f, factors * b)
-            return udot, factors * lam
-
-        def raw(f: SX, b: SX) -> tuple[SX, SX]:
-            udot, lam = self.unchecked(f, factors * b)
-            return udot, factors * lam
-
-        return Solver(solution, self.condition, raw)
 
     def unchecked(self, f: SX, b: SX) -> tuple[SX, SX]:
         """(u̇, λ) for f and b that need not be met."""
@@ -137,37 +121,41 @@ def penalty(M: SX, A: SX, iterations: int = ITERATIONS, proximal: float = PROXIM
     return Solver(solution, factor.condition)
 
 
-def complement(M: SX, A: SX, S: SX, factors: np.ndarray, iterations: int = ITERATIONS) -> Solver:
+def complement(M: SX, A: SX, S: SX, factors: np.ndarray, usual: np.ndarray) -> Solver:
     """u̇ = S z + e with e = −Aᵀ (A Aᵀ)⁺ b, Sᵀ M S z = Sᵀ (f − M e): a complement that is known,
     A S = 0, leaves λ out; λ = (A Aᵀ)⁺ A (M u̇ − f).
 
-    u̇ is no number where S is no complement: A S ≠ 0, or more is free than S has columns.
+    u̇ is no number where S is no complement: A S ≠ 0, or more is free than S has columns
+    (``checked``).
     """
     scale = _evened(A, factors)
     rows = ca.diag(scale) @ A
-    gram, reduced = Proximal(rows @ rows.T, iterations), Factor(S.T @ M @ S)
+    gram, reduced = Proximal(rows @ rows.T, ITERATIONS), Factor(S.T @ M @ S)
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         e = -rows.T @ gram.solve(scale * b)
         udot = S @ reduced.solve(S.T @ (f - M @ e)) + e
         return udot, scale * gram.solve(rows @ (M @ udot - f))
 
-    return checked(Solver(solution, reduced.condition), M, A, factors)
+    return checked(Solver(solution, reduced.condition), M, A, factors, usual)
 
 
-def checked(solver: Solver, M: SX, A: SX, factors: np.ndarray) -> Solver:
-    """The same solver, whose u̇ is no number where A u̇ + b, its rows multiplied by these factors, or
-    M u̇ − f − Aᵀλ is left over."""
+def checked(solver: Solver, M: SX, A: SX, factors: np.ndarray, usual: np.ndarray) -> Solver:
+    """A solver whose u̇ is no number where A u̇ + b, its rows multiplied by these factors, or
+    M u̇ − f − Aᵀλ is left over, beside its terms and the rounding of the ``usual`` forces, which may
+    have cancelled in f."""
+    masses = ca.diag(M)
+    masses, cancelled = masses + LITTLE * ca.sum1(masses) / M.shape[0], SX(ca.DM(MET * usual))
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         udot, lam = solver.solve(f, b)
-        inertia, held, size, masses = M @ udot, A.T @ lam, ca.fabs(A), ca.diag(M)
-        met = _vanishes(inertia - f - held, (inertia, f, held, AT_REST * masses))
+        inertia, held, size = M @ udot, A.T @ lam, ca.fabs(A)
+        met = _vanishes(inertia - f - held, (inertia, f, held), cancelled)
         # of u̇ that is zero nothing is left but rounding of what the forces would do
-        alone = (ca.fabs(f) + ca.fabs(held)) / (masses + LITTLE * ca.sum1(masses) / M.shape[0])
-        terms = size @ ca.fabs(udot), size @ (alone + AT_REST), b
-        left, *even = (multiplied(factors, x) for x in (A @ udot + b, *terms))
-        met = ca.logic_and(met, _vanishes(left, even))
+        alone = size @ ((ca.fabs(f) + ca.fabs(held)) / masses)
+        rows = A @ udot + b, size @ ca.fabs(udot), alone, b, size @ (cancelled / masses)
+        left, *terms, rounding = (multiply_rows(factors, x) for x in rows)
+        met = ca.logic_and(met, _vanishes(left, terms, rounding))
         udot = SX(udot)
         udot[0] = ca.if_else(met, udot[0], np.nan)
         return udot, lam
@@ -175,9 +163,10 @@ def checked(solver: Solver, M: SX, A: SX, factors: np.ndarray) -> Solver:
     return Solver(solution, solver.condition, solver.solve)
 
 
-def _vanishes(rest: SX, terms: Iterable[SX]) -> SX:
-    """Whether what is left of a sum is small beside its terms."""
-    return ca.sumsqr(rest) <= LEFT_OVER**2 * sum((ca.sumsqr(x) for x in terms), SX(TINY))
+def _vanishes(rest: SX, terms: Iterable[SX], rounding: SX) -> SX:
+    """True if what is left of a sum is small beside its terms, or no more than rounding."""
+    least = KNOWN**2 * sum((ca.sumsqr(x) for x in terms), SX(TINY))
+    return ca.sumsqr(rest) <= least + ca.sumsqr(rounding)
 
 
 def multipliers_of(M: SX, A: SX, f: SX, udot: SX, factors: np.ndarray | None = None) -> SX:
@@ -189,25 +178,26 @@ def multipliers_of(M: SX, A: SX, f: SX, udot: SX, factors: np.ndarray | None = N
 
 
 def _evened(A: SX, factors: np.ndarray | None) -> SX:
-    """What to multiply the rows of A with such that they are of length one, whatever their units
-    are; rows of mere rounding, beside what is usual once they are multiplied by these factors, stay
-    small."""
+    """Factors of the rows of A that make them of length one, whatever their units are; rows of mere
+    rounding, beside what is usual once they are multiplied by the given factors, stay small."""
     even = SX.ones(A.shape[0]) if factors is None else SX(ca.DM(factors))
-    size = even**2 * ca.sum2(A * A)
-    usual = ca.sum1(size) / max(A.shape[0], 1)
-    return even / ca.sqrt(size + FADING**2 * usual + NOTHING)
+    return even / ca.sqrt(_not_fading(even**2 * ca.sum2(A * A)))
+
+
+def _not_fading(squares: SX) -> SX:
+    """Squared lengths of rows to divide by: rows of mere rounding stay small beside the others."""
+    usual = ca.sum1(squares) / max(squares.numel(), 1)
+    return squares + FADING**2 * usual + NOTHING
 
 
 def balance(M: SX, A: SX) -> SX:
-    """What to multiply every row of A (and b) with such that A M⁻¹ Aᵀ has a diagonal near one,
-    whatever units and masses are.
+    """Factors of the rows of A (and b) that give A M⁻¹ Aᵀ a diagonal near one, whatever units and
+    masses are.
 
     The motion is the same, and what the proximal iterations take for zero no longer depends on the
     size of a row.
     """
-    size = (A * A) @ (1 / ca.diag(M))
-    # rows of mere rounding stay small
-    return 1 / ca.sqrt(size + FADING**2 * ca.sum1(size) / A.shape[0] + TINY)
+    return 1 / ca.sqrt(_not_fading((A * A) @ (1 / ca.diag(M))))
 
 
 def drag(M: SX, A: SX, G: SX) -> Solver:
@@ -244,7 +234,7 @@ def _lu(K: SX) -> tuple[SX, SX]:
     return lower, ca.triu(upper)
 
 
-def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
+def refine_solver(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
     """A closure of other equations near M u̇ = f + Gᵀλ, A u̇ + b = 0 as one of these: their
     residuals are fed to it until all of the difference is gone."""
 
@@ -262,7 +252,7 @@ def refined(solver: Solver, M: SX, A: SX, G: SX) -> Solver:
 
 
 def least_norm(G: SX, lam: SX) -> SX:
-    """Of all multipliers with the same Gᵀλ those of least norm: G (GᵀG)⁺ Gᵀλ.
+    """The least of all multipliers with the same Gᵀλ: G (GᵀG)⁺ Gᵀλ.
 
     Columns of G may have any units (small bodies turn by short arms), so they are made alike.
     """
@@ -270,8 +260,8 @@ def least_norm(G: SX, lam: SX) -> SX:
     return G @ Proximal(G.T @ G, ITERATIONS).solve(G.T @ lam)
 
 
-def completed(M: SX, A: SX) -> SX:
-    """M with a little inertia for everything: ``refined`` takes its effect away again.
+def complete_inertia(M: SX, A: SX) -> SX:
+    """M with a little inertia for everything: ``refine_solver`` takes its effect away again.
 
     M may be singular where the constraints make up for it, and keeps its pattern, so that sparse
     elimination stays sparse.
@@ -284,16 +274,15 @@ def holding(M: SX, A: SX) -> SX:
 
     They give inertia to what the constraints hold, whichever way it moves. The diagonal of M alone
     does not tell that something light is held by other rows: where an inertia passes through zero
-    on the way, as those of points do, ``completed`` would leave all that is tied to it as light.
+    on the way, as those of points do, ``complete_inertia`` would leave all that is tied to it as
+    light.
     """
     return LITTLE * _per_row(M, A)
 
 
 def _per_row(M: SX, A: SX) -> SX:
-    """What to give each row of A for the usual inertia along it; rows of mere rounding stay
-    small."""
-    size = ca.sum2(A * A)
-    return ca.trace(M) / M.shape[0] / (size + FADING**2 * ca.sum1(size) / A.shape[0] + NOTHING)
+    """Factors of the rows of A that give the usual inertia along each of them."""
+    return ca.trace(M) / M.shape[0] / _not_fading(ca.sum2(A * A))
 
 
 def _offered(M: SX, A: SX) -> SX:
@@ -305,25 +294,19 @@ def _offered(M: SX, A: SX) -> SX:
     would else leave a motion so light that it, and not the others, met the constraint.
     """
     inertia, usual = ca.fmax(ca.diag(M), 0), ca.trace(M) / M.shape[0] + NOTHING
-    none = (1e-8 * usual) ** 2
+    none = EPSILON * usual**2
     others = (A * A) @ (inertia / (inertia * inertia + none))
-    own, rounding = ca.sum1(A * A).T, TRACE * usual * (SX.ones(A.sparsity()).T @ others)
+    own, rounding = ca.sum1(A * A).T, MET * usual * (SX.ones(A.sparsity()).T @ others)
     offered = 1 / ((A * A).T @ others / (own * own + rounding * rounding + NOTHING) + 1 / usual)
     return inertia + offered * none / (inertia * inertia + none)
 
 
-def known(udot: SX, condition: SX, ratio: float) -> SX:
+def mask_unknown(udot: SX, condition: SX, ratio: float) -> SX:
     """u̇ that is no number where the ratio of a pivot to what it is made of is less."""
     udot = SX(udot)
     if udot.numel():
         udot[0] += ca.if_else(ca.logic_not(condition < 1 / ratio**2), np.nan, 0)
     return udot
-
-
-def solve_tree(M: SX, right: SX) -> tuple[SX, SX]:
-    """M⁻¹ right for a positive definite M, and its condition."""
-    factor = Factor(M)
-    return factor.solve(right), factor.condition
 
 
 def check_size(operations: int) -> None:

@@ -18,13 +18,13 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..numerics.tolerances import GIVEN, NOTHING, TINY
+
 STEPS = 8  # of Newton's method, from the forces without friction
-LEFT = 1e-9  # of the forces, relative, that is no rounding
 SIZES = 10.0 ** np.arange(-3, 7)  # of constraint forces at which a law is looked at
-APART = 1e-30  # from zero, where √(λ₁² + λ₂²) has no slope
 
 
-def dragged(drag: SX, multipliers: SX, forces: Callable[[SX, SX], SX], f: SX, b: SX) -> SX:
+def drag_slopes(drag: SX, multipliers: SX, forces: Callable[[SX, SX], SX], f: SX, b: SX) -> SX:
     """D = ∂d/∂λ at the λ of the motion; ``forces`` gives λ of f and b without d."""
     known = {x.__hash__() for x in ca.symvar(drag)}
     rows = [k for k in range(multipliers.numel()) if multipliers[k].__hash__() in known]
@@ -36,13 +36,13 @@ def dragged(drag: SX, multipliers: SX, forces: Callable[[SX, SX], SX], f: SX, b:
     )
     found = first
     for _ in range(STEPS):
-        d, slope = _called(drag[speeds], own, found + APART)
+        d, slope = _called(drag[speeds], own, found + NOTHING)
         step = ca.solve(SX.eye(len(rows)) - Lambda @ slope, found - first - Lambda @ d)
         found = found - step
-    d, slope = _called(drag[speeds], own, found + APART)
-    size = LEFT**2 * (ca.sumsqr(found) + ca.sumsqr(first) + APART)
+    d, slope = _called(drag[speeds], own, found + NOTHING)
+    size = GIVEN**2 * (ca.sumsqr(found) + ca.sumsqr(first) + NOTHING)
     # a root of what is negative is no number, and no kink that an integrator has to look for
-    balanced = 1e-300 * ca.sqrt(size - ca.sumsqr(found - first - Lambda @ d))
+    balanced = TINY * ca.sqrt(size - ca.sumsqr(found - first - Lambda @ d))
     D = SX(f.numel(), multipliers.numel())
     D[speeds, rows] = slope + balanced
     return ca.sparsify(D)
@@ -65,5 +65,5 @@ def is_homogeneous(value: SX, multipliers: SX) -> bool:
     states = states * np.where(forced, sizes * signs, 1.0)
     f = ca.Function("f", [ca.vertcat(*others)], [value])
     once, twice = (np.array(f(x)) for x in (states, np.where(forced, 2.0, 1.0) * states))
-    wrong = np.abs(twice - 2 * once) > 1e-9 * np.fmax(np.abs(once).max(axis=0), sizes)
+    wrong = np.abs(twice - 2 * once) > GIVEN * np.fmax(np.abs(once).max(axis=0), sizes)
     return bool(np.isfinite(once[:, 0]).all() and not wrong.any())  # others may be out of its range

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..numerics.rank import Independent, pseudoinverse
+from ..numerics.rank import Independent, apply, pseudoinverse, transposed
 from ..numerics.scales import Scales
 from ..numerics.tolerances import EPSILON, TINY
 
@@ -37,7 +37,7 @@ class Solution(NamedTuple):
     doubtful: Numbers
 
 
-def solved(
+def solve_constrained(
     factor: Factor,
     M: Numbers,
     f: Numbers,
@@ -49,14 +49,14 @@ def solved(
     """(u̇, λ) of M u̇ = f + Gᵀλ, A u̇ + b = 0 by a closure, in the scale of the speeds; G is A,
     unless friction goes with the constraint forces."""
     if scales is None:
-        return _solved(factor, M, f, A, b, G, None)
+        return _solve_scaled(factor, M, f, A, b, G, None)
     C = scales.speeds
     G = None if G is None else G * C
-    found = _solved(factor, M * C * C[:, None], f * C, A * C, b, G, scales.rows)
+    found = _solve_scaled(factor, M * C * C[:, None], f * C, A * C, b, G, scales.rows)
     return found._replace(udot=found.udot * C)
 
 
-def _solved(
+def _solve_scaled(
     factor: Factor,
     M: Numbers,
     f: Numbers,
@@ -69,18 +69,18 @@ def _solved(
     M, f, R, r = M / size, f / size[..., 0], chosen.rows, -chosen.combined(b)
     forces = R
     if G is not None:
-        forces = chosen.inverse[..., None] * (_transposed(chosen.U) @ (chosen.scale[..., None] * G))
+        forces = chosen.inverse[..., None] * (transposed(chosen.U) @ (chosen.scale[..., None] * G))
     solve, least = factor(M, R, forces), _usual(M, f, r)
     udot, nu = solve(f, r)
     for _ in range(REFINEMENTS):
-        left = f + _apply(_transposed(forces), nu) - _apply(M, udot)
-        step, more = solve(left, r - _apply(R, udot))
+        left = f + apply(transposed(forces), nu) - apply(M, udot)
+        step, more = solve(left, r - apply(R, udot))
         udot, nu = udot + step, nu + more
     known = np.maximum(_largest(udot), least)
     error = np.maximum(_largest(step) / known, EPSILON * _answer(solve, M, r))
-    lam = chosen.scale * _apply(chosen.U, chosen.inverse * nu)
+    lam = chosen.scale * apply(chosen.U, chosen.inverse * nu)
     lam = lam if G is not None else chosen.least_norm(nu)
-    doubtful = chosen.doubtful(_apply(A, udot) + b, known)
+    doubtful = chosen.doubtful(apply(A, udot) + b, known)
     return Solution(udot, lam * size[..., 0], error, known, doubtful)
 
 
@@ -106,11 +106,11 @@ def bordered(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     n = M.shape[-1]
     # what stands in for rows that are dropped: ν = 0
     dropped = (R == 0).all(axis=-1, keepdims=True) * np.eye(R.shape[-2])
-    K = np.concatenate([_beside(M, -_transposed(forces)), _beside(R, dropped)], axis=-2)
+    K = np.concatenate([_beside(M, -transposed(forces)), _beside(R, dropped)], axis=-2)
     inverse = np.linalg.inv(K)
 
     def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
-        x = _apply(inverse, _beside(f, r))
+        x = apply(inverse, _beside(f, r))
         return x[..., :n], x[..., n:]
 
     return solve
@@ -119,32 +119,32 @@ def bordered(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
 def null_space(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     """u̇ = u̇₀ + P (P M P + Q)⁻¹ P (f − M u̇₀), with u̇₀ = Rᵀr a motion that meets the constraints, Q
     = RᵀR the projector on what they block, and P = 1 − Q; then Rᵀν = M u̇ − f."""
-    Rt = _transposed(R)
+    Rt = transposed(R)
     free = np.eye(M.shape[-1]) - Rt @ R  # the projector on the motions that the constraints leave
     inverse = free @ np.linalg.inv(free @ M @ free + Rt @ R) @ free
 
     def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
-        particular = _apply(Rt, r)
-        udot = particular + _apply(inverse, f - _apply(M, particular))
-        return udot, _apply(R, _apply(M, udot) - f)
+        particular = apply(Rt, r)
+        udot = particular + apply(inverse, f - apply(M, particular))
+        return udot, apply(R, apply(M, udot) - f)
 
     return solve
 
 
 def udwadia_kalaba(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     """u̇ = a + L⁻ᵀ B⁺ (r − R a), with M = L Lᵀ, B = R L⁻ᵀ, a = M⁻¹ f; M is completed by RᵀR."""
-    Rt = _transposed(R)
+    Rt = transposed(R)
     inverse = np.linalg.inv(np.linalg.cholesky(M + Rt @ R))  # L⁻¹
-    back = _transposed(inverse)
+    back = transposed(inverse)
     B = R @ back
     inverse_of_B = pseudoinverse(B)
 
     def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
-        unconstrained = _apply(back, _apply(inverse, f + _apply(Rt, r)))
-        excess = _apply(inverse_of_B, r - _apply(R, unconstrained))
-        udot = unconstrained + _apply(back, excess)
+        unconstrained = apply(back, apply(inverse, f + apply(Rt, r)))
+        excess = apply(inverse_of_B, r - apply(R, unconstrained))
+        udot = unconstrained + apply(back, excess)
         # the completion leaves Rᵀ(r − R u̇), which is no force
-        return udot, _apply(_transposed(inverse_of_B), excess)
+        return udot, apply(transposed(inverse_of_B), excess)
 
     return solve
 
@@ -153,14 +153,14 @@ def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
     """(M + α RᵀR) u̇ = f + Rᵀν + α Rᵀr, with ν ← ν + α (r − R u̇) taken up so many times; one time is
     the penalty form alone, which leaves an error in proportion to 1/α. E. Bayo, J. García de Jalón,
     M. A. Serna, Computer Methods in Applied Mechanics and Engineering 71 (1988) 183–195."""
-    Rt = _transposed(R)
+    Rt = transposed(R)
     inverse = np.linalg.inv(M + alpha * Rt @ R)
 
     def solve(f: Numbers, r: Numbers) -> tuple[Numbers, Numbers]:
         nu = np.zeros_like(r)
         for _ in range(times):
-            udot = _apply(inverse, f + _apply(Rt, nu + alpha * r))
-            nu = nu + alpha * (r - _apply(R, udot))
+            udot = apply(inverse, f + apply(Rt, nu + alpha * r))
+            nu = nu + alpha * (r - apply(R, udot))
         return udot, nu
 
     return solve
@@ -168,7 +168,7 @@ def penalty(M: Numbers, R: Numbers, alpha: float, times: int = 1) -> Solve:
 
 def augmented(M: Numbers, R: Numbers, forces: Numbers) -> Solve:
     """Penalties that leave nothing: rows are orthonormal and entries of M at most one, so that each
-    time takes up all but 1/α of what is left; ``solved`` has it done three times over."""
+    time takes up all but 1/α of what is left; ``solve_constrained`` does it three times."""
     return penalty(M, R, STIFF, times=2)
 
 
@@ -186,19 +186,15 @@ def constraint_forces(
     L = np.linalg.cholesky(M)
     inverse = np.linalg.inv(L)
     scale = Independent(A).scale[..., None]
-    B = (scale * A) @ _transposed(inverse)
+    B = (scale * A) @ transposed(inverse)
     inverse_of_B = pseudoinverse(B)
-    unconstrained = _apply(_transposed(inverse), _apply(inverse, f))
-    lacking = scale[..., 0] * (_apply(A, unconstrained) + b)
-    ideal = -_apply(L, _apply(inverse_of_B, lacking))
-    own = _apply(inverse, nonideal)
-    rest = _apply(L, own - _apply(inverse_of_B, _apply(B, own)))
-    udot = _apply(_transposed(inverse), _apply(inverse, f + ideal + rest))
+    unconstrained = apply(transposed(inverse), apply(inverse, f))
+    lacking = scale[..., 0] * (apply(A, unconstrained) + b)
+    ideal = -apply(L, apply(inverse_of_B, lacking))
+    own = apply(inverse, nonideal)
+    rest = apply(L, own - apply(inverse_of_B, apply(B, own)))
+    udot = apply(transposed(inverse), apply(inverse, f + ideal + rest))
     return udot, ideal, rest
-
-
-def _transposed(A: Numbers) -> Numbers:
-    return np.swapaxes(A, -1, -2)
 
 
 def _beside(left: Numbers, right: Numbers) -> Numbers:
@@ -213,7 +209,3 @@ def _size(A: Numbers) -> Numbers:
 
 def _largest(x: Numbers) -> Numbers:
     return np.abs(x).max(axis=-1, initial=0)
-
-
-def _apply(A: Numbers, x: Numbers) -> Numbers:
-    return (A @ x[..., None])[..., 0]

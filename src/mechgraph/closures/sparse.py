@@ -9,18 +9,21 @@ proximal iterations.
 from __future__ import annotations
 
 import numpy as np
+from casadi import SX
 from scipy.sparse import bmat, csc_matrix, diags, eye
 from scipy.sparse.linalg import SuperLU, splu
 
-from ..numerics.tolerances import EPSILON
+from ..numerics.tolerances import EPSILON, MET, PROXIMAL, ROUNDING, TINY
 
 LARGE = 200  # speeds and rows together; below, dense matrices are quicker
-PROXIMAL = 1e-10  # relative to A M⁻¹Aᵀ
 ITERATIONS = 20
 DIRECTIONS = 4  # that are looked for at once
-DEPENDENT = (
-    1e-10  # squared distance of a row of length one from the rows before it that counts as zero
-)
+
+
+def with_entries(pattern: SX, entries: np.ndarray) -> csc_matrix:
+    """The matrix of that pattern with these entries."""
+    sparsity = pattern.sparsity()
+    return csc_matrix((entries, sparsity.row(), sparsity.colind()), pattern.shape)
 
 
 def solve(
@@ -59,28 +62,15 @@ def _regularization(M: csc_matrix, A: csc_matrix) -> float:
     """ε times the usual size of the diagonal of A M⁻¹Aᵀ."""
     inertia = M.diagonal()
     largest = inertia.max(initial=0.0) or 1.0
-    sizes = A.multiply(A) @ (1 / np.where(inertia > 1e-14 * largest, inertia, largest))
+    sizes = A.multiply(A) @ (1 / np.where(inertia > ROUNDING * largest, inertia, largest))
     return PROXIMAL * float(np.median(sizes[sizes > 0])) if (sizes > 0).any() else PROXIMAL
-
-
-def dependent(A: csc_matrix) -> np.ndarray:
-    """True for every row of A that depends on the rows before it: pivots of the Gram matrix of its
-    rows, made of length one."""
-    lengths = np.sqrt(np.asarray(A.multiply(A).sum(axis=1)).ravel())
-    largest = lengths.max(initial=0.0) or 1.0
-    rows = diags(1 / np.where(lengths > 1e-9 * largest, lengths, 1e9 * largest)) @ A
-    gram = csc_matrix(rows @ rows.T + DEPENDENT / 100 * eye(A.shape[0]))
-    factor = splu(
-        gram, permc_spec="NATURAL", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-    )
-    return factor.U.diagonal() < DEPENDENT
 
 
 def weakest(S: csc_matrix) -> tuple[float, np.ndarray]:
     """The least eigenvalue of a positive semidefinite matrix of entries up to one, and how much
     each entry takes part in the directions that have no more: inverse iteration of a few. Of what
     is no number nothing is known: zero, and all entries alike."""
-    shifted = csc_matrix(S + 1e-13 * eye(S.shape[0]))
+    shifted = csc_matrix(S + MET * eye(S.shape[0]))
     if not np.isfinite(shifted.data).all():
         return 0.0, np.ones(S.shape[0])
     factor = splu(
@@ -91,7 +81,7 @@ def weakest(S: csc_matrix) -> tuple[float, np.ndarray]:
         x = factor.solve(np.linalg.qr(x)[0])
     x = np.linalg.qr(x)[0]
     values, mixed = np.linalg.eigh(x.T @ (S @ x))
-    found = x @ mixed[:, values <= 2 * max(values[0], 1e-13)]
+    found = x @ mixed[:, values <= 2 * max(values[0], MET)]
     return float(values[0]), np.linalg.norm(found, axis=1)
 
 
@@ -101,7 +91,7 @@ def is_singular(M: csc_matrix) -> bool:
     if not (diagonal > 0).all():
         return True
     scale = diags(1 / np.sqrt(diagonal))
-    return bool(len(diagonal)) and weakest(csc_matrix(scale @ M @ scale))[0] < 1e-12
+    return bool(len(diagonal)) and weakest(csc_matrix(scale @ M @ scale))[0] < MET
 
 
 def least_inertia(M: csc_matrix, A: csc_matrix) -> tuple[float, np.ndarray]:
@@ -110,10 +100,10 @@ def least_inertia(M: csc_matrix, A: csc_matrix) -> tuple[float, np.ndarray]:
     diagonal = M.diagonal()
     largest = diagonal.max(initial=0) or 1.0
     # less than that is rounding
-    scale = diags(1 / np.sqrt(np.where(diagonal > 1e-14 * largest, diagonal, largest)))
+    scale = diags(1 / np.sqrt(np.where(diagonal > ROUNDING * largest, diagonal, largest)))
     rows = A @ scale
     lengths = np.sqrt(np.asarray(rows.multiply(rows).sum(axis=1)).ravel())
-    rows = diags(1 / np.maximum(lengths, 1e-300)) @ rows
+    rows = diags(1 / np.maximum(lengths, TINY)) @ rows
     if not len(diagonal):
         return 1.0, np.ones(0)
     return weakest(csc_matrix(scale @ M @ scale + rows.T @ rows))

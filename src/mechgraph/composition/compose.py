@@ -11,6 +11,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import casadi as ca
@@ -22,9 +23,8 @@ from ..arguments import is_name, listed, named, number
 from ..closures.complement import Choice
 from ..closures.friction import is_homogeneous
 from ..contract.checks import check_expressions
-from ..contract.plain import PlainChart
 from ..contract.terms import Terms, TermsParts
-from ..contract.written import WrittenRows, later
+from ..contract.written import PlainChart, WrittenRows, expression, later
 from ..errors import ModelError, blamed, shown, unknown
 from ..formalisms.dynamics import Dynamics
 from ..graph.expressions import has_nan
@@ -34,18 +34,18 @@ from ..motion.energy import Energies
 from ..motion.levels import Levels
 from ..motion.reactions import NoReactions
 from ..motion.samples import Samples
-from ..motion.variables import Variables
-from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION, symbol
+from ..motion.variables import column_of
+from ..numerics.tolerances import GIVEN
+from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
+from .choices import choose, pivoting
 from .from_system import composition_of
 from .higher_order import raise_order
-from .monitors import MONITORS, monitors
-from .naming import listed_parts, names_of, part_input, part_parameter, whole_variables
+from .naming import listed_parts, names_of, whole_variables
 from .node import TreeNode
-from .part import PIECES, Part, chosen, constraint_order, derive_part, pivoting
-from .parts_view import PartsView, PlacedPart
-from .placement import Placement
-from .rows import WithRate, new_rows, rated_rows, raw_order, stacked
-from .tree_closure import PivotedWay, TreeClosure, TreeWay
+from .part import PlacedPart, constraint_order
+from .parts_view import PartsView
+from .rows import MONITORS, WithRate, monitors, new_rows, rated_rows, raw_order, stacked
+from .tree_closure import PivotedWay, Placement, TreeClosure, TreeWay
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -81,6 +81,7 @@ def compose(
     speeds: names of extra ones; or by name a function that they are equal to, or None.
     constraints: functions of what is seen, ``lambda v: v["left.x"] - v["right.x"]``, that stay
         zero; of coordinates, speeds, or accelerations (``v["left.x''"]``), which tells their order.
+        Several are a list, or a mapping of labels.
     forces: by the name of a speed, or of any velocity such as ``"left.tip'"``: a force along it, a
         number or a function; it may be affine in accelerations, and may grow with constraint forces
         (``v.multiplier("guide: 1")``), as friction does.
@@ -129,16 +130,19 @@ class _Composition:
         parameters: Mapping[str, float] | None,
     ) -> None:
         self.name, self.least, given = name, 0, listed_parts(parts)
-        extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
-        self.extra = extra
+        self.extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
         commands = names_of("inputs", inputs)
-        self.symbols = whole_variables(extra, given, commands, named("parameters", parameters))
-        self.parts = self._place(given)
-        self.pieces = [
-            dict(zip((*PIECES, "tree"), self._pieces(placed), strict=True)) for placed in self.parts
-        ]
+        self.symbols = whole_variables(
+            *self.extra, given, commands, named("parameters", parameters)
+        )
+        self.parts: list[PlacedPart] = []
+        first = len(self.extra[0]), len(self.extra[1])
+        for key, prefix, part in given:
+            placed = PlacedPart(key, prefix, part, self.symbols, first)
+            first = placed.q.stop, placed.u.stop
+            self.parts.append(placed)
         self.seen = PartsView(self.symbols, self.parts)
-        self._kinematics(coordinates)
+        self._kinematics(coordinates if isinstance(coordinates, Mapping) else {})
         self.definitions = {
             key: _defined(key, value)
             for key, value in (speeds.items() if isinstance(speeds, Mapping) else ())
@@ -147,76 +151,58 @@ class _Composition:
 
     # --- parts ------------------------------------------------------------------------------------
 
-    def _place(self, given: Sequence[tuple[str, str, Part]]) -> list[PlacedPart]:
-        s, out = self.symbols, []
-        q, u = len(self.extra[0]), len(self.extra[1])
-        for key, prefix, part in given:
-            own = part.terms.symbols
-            slices = slice(q, q + len(own.coordinates)), slice(u, u + len(own.speeds))
-            p = [part_parameter(part, prefix, each, s) for each in own.parameters]
-            w = [part_input(part, prefix, each, s) for each in own.inputs]
-            arguments = [
-                s.q[slices[0]],
-                s.u[slices[1]],
-                s.udot[slices[1]],
-                ca.vertcat(SX(0, 1), *w),
-                ca.vertcat(SX(0, 1), *p),
-                s.t,
-            ]
-            out.append(PlacedPart(key, prefix, derive_part(part), arguments))
-            q, u = slices[0].stop, slices[1].stop
-        return out
+    def _column(self, piece: str) -> SX:
+        """A piece of all parts, one below the other, under zeros along the extra speeds."""
+        return ca.vertcat(SX(len(self.extra[1]), 1), *self._of_parts(piece))
 
-    def _pieces(self, placed: PlacedPart) -> list[Any]:
-        terms = placed.derived.terms
-        lam = ca.vertcat(SX(0, 1), *(symbol(f"{placed.prefix}{row}") for row in terms.constraints))
-        values = placed.put_in(placed.derived.function, lam)
-        count = len(PIECES)
-        return [*values[:count], (lam, values[count:])]
+    def _blocks(self, piece: str) -> SX:
+        """The same along a diagonal."""
+        count = len(self.extra[1])
+        return ca.diagcat(SX(count, count), *self._of_parts(piece))
 
-    def _kinematics(self, coordinates: Any) -> None:
+    def _total(self, piece: str) -> SX:
+        return sum(self._of_parts(piece), SX(0))
+
+    def _of_parts(self, piece: str) -> list[SX]:
+        return [getattr(placed.pieces, piece) for placed in self.parts]
+
+    def _kinematics(self, stated: Mapping[str, Any]) -> None:
         """N and n of the whole, and the rates of extra coordinates."""
-        s, stated = self.symbols, coordinates if isinstance(coordinates, Mapping) else {}
-        rates = []
-        for name in self.extra[0]:
-            value = self._value(f"coordinate {name!r}", stated.get(name) or _speed_of(name))
-            rates.append(value)
+        s, extra = self.symbols, self.extra[0]
+        rates = [
+            self._value(f"coordinate {name!r}", stated.get(name) or _speed_of(name))
+            for name in extra
+        ]
         own = ca.vertcat(SX(0, 1), *rates)
-        barred = ca.vertcat(s.udot, s.w)
-        slopes = ca.jacobian(own, s.u)
-        if ca.depends_on(own, barred) or ca.depends_on(slopes, s.u):
+        slopes = ca.jacobian(own, s.u) if extra else SX(0, s.u.numel())
+        if ca.depends_on(own, ca.vertcat(s.udot, s.w)) or ca.depends_on(slopes, s.u):
             raise ModelError("rates of extra coordinates must be affine in the speeds")
-        count = len(self.extra[0])
-        parts = ca.diagcat(*(piece["N"] for piece in self.pieces))
-        below = ca.horzcat(SX(parts.shape[0], len(self.extra[1])), parts)
         offsets = ca.substitute(own, s.u, SX.zeros(s.u.numel()))
-        self.N = ca.vertcat(slopes if count else SX(0, s.u.numel()), below)
-        self.n = ca.vertcat(offsets, *(piece["n"] for piece in self.pieces))
-        named = dict(zip((f"{name}'" for name in self.extra[0]), rates, strict=True))
+        below = ca.diagcat(SX(0, len(self.extra[1])), *self._of_parts("N"))
+        self.N = ca.vertcat(slopes, below)
+        self.n = ca.vertcat(offsets, *self._of_parts("n"))
+        named = dict(zip((f"{name}'" for name in extra), rates, strict=True))
         unnamed = {name: rate for name, rate in named.items() if name not in s.speeds}
         self.seen.moves(self.N @ s.u + self.n, unnamed)
 
     def _chart(self, reference: Mapping[str, float]) -> PlainChart:
-        s = self.symbols
-        start = dict.fromkeys(s.coordinates, 0.0)
-        fours: list[list[str]] = []
+        start = dict.fromkeys(self.symbols.coordinates, 0.0)
+        fours: list[tuple[str, ...]] = []
         sizes: dict[str, float] = {}
         for placed in self.parts:
-            chart = placed.derived.terms.chart
-            names = [f"{placed.prefix}{each}" for each in chart.symbols.coordinates]
+            chart, own = placed.terms.chart, placed.terms.symbols
+            names = placed.called(own.coordinates)
             start |= dict(zip(names, chart.reference, strict=True))
-            fours += [[names[k] for k in four] for four in chart.quaternions]
-            own = [*chart.symbols.coordinates, *chart.variations, *chart.symbols.speeds]
-            spans = chart.spans(own)
-            sizes |= {f"{placed.prefix}{x}": span for x, span in zip(own, spans, strict=True)}
+            fours += [tuple(names[k] for k in four) for four in chart.quaternions]
+            measured = [*own.coordinates, *chart.variations, *own.speeds]
+            sizes |= dict(zip(placed.called(measured), chart.spans(measured), strict=True))
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
             number(f"reference of {each!r}", reference[each])
         n = None if self.n.is_zero() else self.n
-        return PlainChart(
-            self.name, s, self.N, n, list((start | dict(reference)).values()), fours, sizes
-        )
+        begin = list((start | dict(reference)).values())
+        return PlainChart(self.name, self.symbols, self.N, n, begin, fours, sizes)
 
     # --- constraints ------------------------------------------------------------------------------
 
@@ -227,45 +213,48 @@ class _Composition:
             self.own_outputs[name] = self._value(f"output {name!r}", stated)
             self.seen.define(name, self.own_outputs[name])
 
-    def constrain(self, constraints: Mapping[str, Stated]) -> None:
+    def constrain(self, constraints: Mapping[str, Any]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
-        rated: dict[str, Any] = {
-            key: each for key, each in constraints.items() if isinstance(each, WithRate)
-        }
-        constraints = {key: each for key, each in constraints.items() if key not in rated}
         for name in constraints:
             if name in self.definitions:
                 raise ModelError(f"{name!r} is a constraint and an extra speed with a value")
-        stated = (
-            (name, self._value(f"constraint {name!r}", each, higher=True))
-            for name, each in (self.definitions | dict(constraints)).items()
-        )
-        seen = self.seen
-        self.own, self.high = new_rows(self.symbols, self._rate, list(stated), seen.higher)
+        stated, rated = list[tuple[str, SX]](), list[tuple[str, SX, SX]]()
+        for name, each in (self.definitions | dict(constraints)).items():
+            if isinstance(each, WithRate):
+                rates = dict(self._rows(name, each.rate))
+                rated += [(row, value, rates[row]) for row, value in self._rows(name, each.value)]
+            else:
+                stated += self._rows(name, each)
+        self.own, self.high = new_rows(self.symbols, self._rate, stated, self.seen.higher)
         if rated:
-            self.own = stacked([self.own, self._rated(rated)]).levels
-        self.stack = stacked([self.own, *map(self._rows_of, self.parts, self.pieces)])
-        self.levels, order = self.stack.levels, self.stack.order
-        self.own_lam = ca.vertcat(SX(0, 1), *map(symbol, self.own.names))
-        every = ca.vertcat(self.own_lam, *(piece["tree"][0] for piece in self.pieces))
-        self.lam = every[order] if order else SX(0, 1)
+            self.own = stacked([self.own, rated_rows(self.symbols, self._rate, rated)]).levels
+        count = self.symbols.u.numel()
+        self.stack = stacked([self.own, *(placed.levels(count) for placed in self.parts)])
+        self.levels, self.own_lam = self.stack.levels, column_of(self.own.names)
+        every = ca.vertcat(self.own_lam, *(placed.lam for placed in self.parts))
+        self.lam = every[self.stack.order, :]
         self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
 
-    def _rated(self, rows: Mapping[str, WithRate]) -> Levels:
-        """Rows that are stated with their rates."""
-        read = {
-            key: (self._value(f"constraint {key!r}", x.value), self._value(key, x.rate))
-            for key, x in rows.items()
-        }
-        return rated_rows(self.symbols, self._rate, read)
+    def _rows(self, name: str, stated: Any) -> list[tuple[str, SX]]:
+        """Rows of a constraint by name: one, or several, with numbers or with labels of their
+        own."""
+        labels: list[str] = []
 
-    def _rows_of(self, placed: PlacedPart, piece: Mapping[str, Any]) -> Levels:
-        """The rows of a part, over all speeds."""
-        names = tuple(f"{placed.prefix}{row}" for row in placed.derived.terms.constraints)
-        A = SX(len(names), self.symbols.u.numel())
-        own = [f"{placed.prefix}{speed}" for speed in placed.derived.terms.symbols.speeds]
-        A[:, [self.symbols.speeds.index(speed) for speed in own]] = piece["A"]
-        return Levels.known(names, piece["phi"], piece["psi"], ca.sparsify(A), piece["b"])
+        def column(v: PartsView) -> Any:
+            found = stated(v) if callable(stated) else stated
+            if not isinstance(found, Mapping):
+                return found
+            labels.extend(found)
+            return list(found.values())
+
+        value = self._value(f"constraint {name!r}", column, higher=True)
+        if value.numel() == 1 and not labels:
+            return [(name, value)]
+        numbered = labels or map(str, range(1, value.numel() + 1))
+        return [
+            (f"{name}: {label}", row)
+            for label, row in zip(numbered, ca.vertsplit(value), strict=True)
+        ]
 
     def _rate(self, value: SX) -> SX:
         s = self.symbols
@@ -282,14 +271,12 @@ class _Composition:
             value = self._value(f"force along {name!r}", stated, self.lam)
             velocity = self.seen[name]
             slopes = ca.jacobian(velocity, s.u)
-            if slopes.nnz() == 0 or value.numel() != velocity.numel():
+            if slopes.nnz() == 0:
+                raise ModelError(f"force along {name!r}: it is no velocity")
+            if value.numel() != velocity.numel():
                 raise ModelError(
-                    f"force along {name!r}: "
-                    + (
-                        "it is no velocity"
-                        if slopes.nnz() == 0
-                        else f"it has {velocity.numel()} components, the force {value.numel()}"
-                    )
+                    f"force along {name!r}: it has {velocity.numel()} components, the force "
+                    f"{value.numel()}"
                 )
             if self.levels.names and ca.depends_on(value, self.lam):
                 if not is_homogeneous(value, self.lam):
@@ -317,12 +304,8 @@ class _Composition:
     ) -> None:
         """The node of the whole, with its complement."""
         s = self.symbols
-        children = tuple(
-            placed.derived.tree.used(
-                placed.key, placed.prefix, self.stack.where[k + 1], iter(piece["tree"][1])
-            )
-            for k, (placed, piece) in enumerate(zip(self.parts, self.pieces, strict=True))
-        )
+        own, *below = self.stack.where
+        children = tuple(placed.tree(rows) for placed, rows in zip(self.parts, below, strict=True))
         self.chart = self._chart(reference)
         trivial = not self.extra[0] or set(self.extra[1]) == {f"{x}'" for x in self.extra[0]}
         least = max(
@@ -336,17 +319,14 @@ class _Composition:
             speeds=s.speeds,
             extra=self.extra[1],
             rows=self.own.names,
-            where=self.stack.where[0],
+            where=own,
             A=self.own.A,
-            b=self.own.b,
             M=self.own_M,
-            f=self.own_f,
-            udot=s.udot,
+            f=self.own_f - self.own_M @ s.udot,
             choice=Choice("automatic"),
-            order=constraint_order(s.q, s.u, self.own.A, least),
+            order=constraint_order(s, self.own.A, least),
             children=children,
         )
-        columns, kept = base.columns, len(self.extra[1])
         nothing = Levels.known((), SX(0, 1), SX(0, 1), SX(0, s.u.numel()), SX(0, 1))
         samples = Samples(self.chart, self.levels if self.own.names else nothing)
         if not samples.met:
@@ -361,41 +341,40 @@ class _Composition:
         self.choice = pivoting(self.levels.A, samples)
         method = "automatic" if self.pivoted else complement
         terms = ca.fabs(base.A) @ ca.fabs(base.R)
-        choice = chosen(base.B, samples, columns, kept, independent, method, terms)
-        self.tree = replace(base, choice=choice).following(self.levels.b, samples)
+        kept = len(self.extra[1])
+        choice = choose(base.B, samples, base.columns, kept, independent, method, terms)
+        self.tree = replace(base, choice=choice).with_implied(self.levels.b, samples)
 
     # --- terms ------------------------------------------------------------------------------------
 
     def terms(self, shown: TreeNode | None = None) -> Terms:
         """The terms of the whole; ``shown`` is the tree to look at, if it is another one."""
-        s, count = self.symbols, len(self.extra[1])
-        blocks = ca.diagcat(SX(count, count), *(piece["M"] for piece in self.pieces))
-        M = ca.sparsify(blocks + self.own_M)
-        f = ca.densify(ca.vertcat(SX(count, 1), *(p["f"] for p in self.pieces)) + self.own_f)
-        tree, A = self.tree, self.levels.A
+        s, tree, A = self.symbols, self.tree, self.levels.A
+        M = ca.sparsify(self._blocks("M") + self.own_M)
+        f = ca.densify(self._column("f") + self.own_f)
+        drag = SX(self._column("drag") + self.drag)
         factors = np.array(self.choice.factors)
         pivoted = PivotedWay(A, M, factors, self.choice)
         way = pivoted if self.pivoted else TreeWay(A, M, factors, tree)
         placement = Placement(self.chart, self.levels, every=self.pivoted)
-        drag = SX(ca.vertcat(SX(count, 1), *(p["drag"] for p in self.pieces)) + self.drag)
 
         def left() -> SX:
             return way.S.T @ (f + drag - M @ s.udot)
 
         own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
+        kinetic, potential = self._total("kinetic") + own_energy, self._total("potential")
         # ½ uᵀM⊕u changes with M⊕, too, which forces along speeds know nothing of
         supplied = ca.dot(self.own_f, s.u) + self._rate(own_energy) + self._driven_power()
-        supplied = supplied + _total(self.pieces, "supplied")
-        dissipated = _total(self.pieces, "dissipated") - ca.dot(self.drag, s.u)
-        energies = _total(self.pieces, "T") + own_energy, _total(self.pieces, "V")
-        G = self._G()
+        supplied = supplied + self._total("supplied")
+        dissipated = self._total("dissipated") - ca.dot(self.drag, s.u)
+        G = self._directions()
         made = Terms.of(
             TermsParts(
                 self.chart,
                 Dynamics(later(M), later(f)),
                 WrittenRows(self.levels, self.lam, None if G is None else later(G), drag),
                 TreeClosure(tree, way, placement, tree if shown is None else shown),
-                Energies(*map(later, (*energies, supplied, dissipated))),
+                Energies(*map(later, (kinetic, potential, supplied, dissipated))),
                 NoReactions(self.chart),
                 "composition",
                 self._outputs() | monitors(self.levels, s.udot, left),
@@ -412,27 +391,23 @@ class _Composition:
         ideal = linear and raw_order(self.own) < 2
         return SX(1, 1) if ideal else ca.dot(self.own_lam, self.own.A @ s.u)
 
-    def _G(self) -> SX | None:
+    def _directions(self) -> SX | None:
         """Directions of the constraint forces, where friction of parts goes with them linearly."""
-        if not any(
-            placed.derived.terms.rows.directions is not placed.derived.terms.A
-            for placed in self.parts
-        ):
+        if all(placed.terms.rows.directions is placed.terms.A for placed in self.parts):
             return None
-        below = ca.diagcat(*(piece["G"] for piece in self.pieces))
-        G = ca.vertcat(self.own.A, ca.horzcat(SX(below.shape[0], len(self.extra[1])), below))
-        return G[self.stack.order, :]
+        below = ca.diagcat(SX(0, len(self.extra[1])), *self._of_parts("G"))
+        return ca.vertcat(self.own.A, below)[self.stack.order, :]
 
     def _outputs(self) -> dict[str, Any]:
         """Those of the parts, the places of bodies and markers among them, then the whole's own."""
         out: dict[str, Any] = {}
         taken = {*self.symbols.coordinates, *self.symbols.speeds}
         for placed in self.parts:
-            terms = placed.derived.terms
-            own = [each for each in terms.outputs if each not in MONITORS]
-            for each in (*terms.chart.description.places, *own):
-                if each != "ground" and f"{placed.prefix}{each}" not in taken:
-                    out[f"{placed.prefix}{each}"] = _later(placed, each)
+            places, every = placed.terms.chart.description.places, placed.terms.outputs
+            own = [each for each in (*places, *every) if each not in ("ground", *MONITORS)]
+            for name, full in zip(own, placed.called(own), strict=True):
+                if full not in taken:
+                    out[full] = partial(placed.quantity, name)
         return out | self.own_outputs
 
     # --- reading ----------------------------------------------------------------------------------
@@ -442,10 +417,8 @@ class _Composition:
         derivatives of higher order)."""
         with blamed(what):
             found = stated(self.seen) if callable(stated) else stated
-            if isinstance(found, (list, tuple)):
-                found = ca.vertcat(*map(SX, found))
             try:
-                value = ca.densify(ca.vec(SX(found)))
+                value = ca.densify(ca.vec(expression(found)))
             except NOT_AN_EXPRESSION:
                 raise ModelError(f"must be an expression, got {found!r}") from None
             if higher:
@@ -471,15 +444,8 @@ def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     whole.constrain({})
     whole.force({})
     whole.choose(None, complement, {})
-    return whole.terms(_renamed(tree, part.symbols, whole.symbols))
-
-
-def _renamed(tree: TreeNode, old: Variables, new: Variables) -> TreeNode:
-    """The same tree in other symbols for the same variables."""
-    before, after = ([s.q, s.u, s.udot, s.w, s.p, s.t] for s in (old, new))
-    values = ca.Function("tree", before, tree.given()).call(after)
-    rows = range(len(tree.all_rows))
-    return tree.used(tree.name, "", rows, iter(values))
+    values = whole.parts[0].put_in(*tree.given())
+    return whole.terms(tree.used(tree.name, "", range(len(tree.all_rows)), iter(values)))
 
 
 # --- small things ---------------------------------------------------------------------------------
@@ -492,7 +458,7 @@ def _defined(name: str, stated: Stated) -> Stated:
 def _speed_of(coordinate: str) -> Stated:
     def rate(v: PartsView) -> SX:
         speed = f"{coordinate}'"
-        if speed not in v._symbols.speeds:
+        if speed not in v.symbols.speeds:
             raise ModelError(
                 f"there is no speed {speed!r}: list it among speeds, or give the rate, "
                 f"coordinates={{{coordinate!r}: lambda v: …}}"
@@ -502,17 +468,9 @@ def _speed_of(coordinate: str) -> Stated:
     return rate
 
 
-def _total(pieces: Sequence[Mapping[str, SX]], key: str) -> SX:
-    return sum((piece[key] for piece in pieces), SX(0))
-
-
 def _symmetric(M: SX) -> bool:
     """Seen at a random state."""
     arguments = ca.vertcat(SX(0, 1), *ca.symvar(M))
     state = np.random.default_rng(0).uniform(0.5, 1.5, arguments.numel())
     values = np.array(ca.Function("M", [arguments], [ca.densify(M)])(state))
-    return bool(np.allclose(values, values.T, rtol=1e-9, atol=0))
-
-
-def _later(placed: PlacedPart, name: str) -> Callable[[], SX]:
-    return lambda: placed.quantity(name)
+    return bool(np.allclose(values, values.T, rtol=GIVEN, atol=0))

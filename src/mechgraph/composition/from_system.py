@@ -27,7 +27,7 @@ from ..model.element import Element
 from ..model.joints import Joint
 from ..model.motion import Motion
 from ..model.subsystem import Unit, is_said_again, refuse_unknown
-from ..model.system import Carried, System, carried, freed, unlike
+from ..model.system import Carried, System, carried, free_unreached, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
 from ..motion.loads import generalized
@@ -35,8 +35,9 @@ from ..motion.motion import ChartMotion, column
 from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
-from .part import Part
-from .parts_view import PartsView, PlacedPart
+from .naming import listed_parts
+from .part import Part, PlacedPart
+from .parts_view import PartsView
 from .rows import WithRate
 
 
@@ -73,21 +74,30 @@ class Whole:
             name: carried(unit.inside, unit.ground.body is not description.ground)
             for name, unit in self.units.items()
         }
-        joined = {unit.called(each) for unit in self.units.values() for each in unit.inside.joints}
+        joined = self._within("joints")
         outer = [j for name, j in description.joints.items() if name not in joined]
         self.between = tuple(j for j in outer if self._across(j.parent, j.child))
         self.inside = tuple(j for j in outer if not self._across(j.parent, j.child))
-        within = {
-            unit.called(each.name) for unit in self.units.values() for each in unit.inside.elements
-        }
+        within = self._within("forces") | self._within("constraints")
         own = [e for e in description.elements if e.name not in within]
         self.own_elements = [e for e in own if self._stays(e)]
         self.acting = [e for e in own if not self._stays(e)]
+        known = description.constraints
+        self.holding = [known[e.name] for e in self.acting if e.name in known]
         self._refuse()
 
     def _across(self, *places: Marker) -> bool:
         """True if one of them is on a body of a unit."""
         return any(place.body.name in self.unit_of for place in places)
+
+    def home(self, body: str) -> tuple[str, str]:
+        """The part that a body is in, and its name there."""
+        unit = self.unit_of.get(body)
+        return (self.itself, body) if unit is None else (unit.name, body.removeprefix(unit.prefix))
+
+    def _within(self, kind: str) -> set[str]:
+        """What the units' own of a kind are called here."""
+        return {u.called(name) for u in self.units.values() for name in getattr(u.inside, kind)}
 
     def _stays(self, element: Element) -> bool:
         """True if an element concerns the bodies alone that are in no unit."""
@@ -111,9 +121,9 @@ class Whole:
                         f"composition: parameter {name!r} of {unit.name!r} changes in time, and "
                         "parts have constants; use equations()"
                     )
+        wandering = {constraint.name for constraint in self.holding if constraint.chains()}
         for element in self.acting:
-            constraint = element if isinstance(element, Constraint) else None
-            if element.switched or (constraint is not None and constraint.chains()):
+            if element.switched or element.name in wandering:
                 raise UnsupportedError(
                     f"composition: {element.called} acts between parts, and what switches or "
                     "wanders cannot; use equations()"
@@ -126,10 +136,7 @@ class Whole:
 
     def stated(self) -> dict[str, Any]:
         """Parts, and what is between them."""
-        d = self.description
-        connected = {
-            unit.called(name) for unit in self.units.values() for name in unit.inside.inputs
-        }
+        d, connected = self.description, self._within("inputs")
         return {
             "name": d.name,
             "parts": self.parts,
@@ -203,7 +210,7 @@ class Whole:
             outputs=Record({}),
             units=Record({}),
         )
-        return freed(rest)
+        return free_unreached(rest)
 
     # --- what is between the parts ----------------------------------------------------------------
 
@@ -231,56 +238,48 @@ class Whole:
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for name, own in self.carried.items():
             if own.mount is not None:
-                yield from self._mounted(name, own)
+                yield f"{name}.ground", self._mounted(name, own)
         for joint in self.between:
-            yield from self._closing(joint)
-        for element in self.acting:
-            if isinstance(element, Constraint):
-                yield element.name, self._asked(_rows_of(element))
+            yield joint.name, partial(self._closing, joint)
+        for element in self.holding:
+            yield element.name, self._asked(partial(_rows_of, element))
 
-    def _closing(self, joint: Joint) -> Iterator[tuple[str, Callable[[PartsView], SX]]]:
-        """The rows of a joint, by the names that they have elsewhere."""
-        labels = [label for label, _ in joint.kind.closing(SX.sym("R", 3, 3), SX.sym("r", 3))]
-        for k, label in enumerate(labels):
-            yield f"{joint.name}: {label}", self._seen(_row(joint, k))
+    def _closing(self, joint: Joint, v: PartsView) -> dict[str, SX]:
+        """The rows of a joint, by the labels that they have elsewhere."""
+        rows = joint.kind.closing(*self.chart(v).motion.across(joint))
+        return {label: self.numbered(row, v) for label, row in rows}
 
-    def _mounted(self, name: str, own: Carried) -> Iterator[tuple[str, Any]]:
+    def _mounted(self, name: str, own: Carried) -> WithRate:
         """A unit's frame stays in its place: p = p_G and G = R, with the rates v = v_G and
         ω = Rᵀω_G, which are solved for the speeds of the frame."""
         ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
         at, speeds = ([f"{name}.{x}" for x in names] for names in (joint.coordinates, joint.speeds))
 
-        def shifted(v: PartsView, k: int) -> SX:
-            return v[at[k]] - self.numbered(self.chart(v).motion.position(ground)[k], v)
-
-        def turned(v: PartsView, k: int) -> SX:
-            R = self.chart(v).pose(_mount(name))[0]
-            return self.numbered(vee(self.chart(v).motion.rotation(ground).T @ R)[k], v)
-
-        def turning(v: PartsView, k: int) -> SX:
+        def place(v: PartsView) -> dict[str, SX]:
             R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
-            return v[speeds[3 + k]] - self.numbered((R.T @ m.angular_velocity(ground))[k], v)
+            given = ca.vertcat(m.position(ground), -vee(m.rotation(ground).T @ R))
+            own = ca.vertcat(*(v[x] for x in at[:3]), SX(3, 1))
+            return _six_rows(own - self.numbered(given, v))
 
-        for k, letter in enumerate("xyz"):
-            yield f"{name}.ground: position {letter}", partial(shifted, k=k)
-        for k, letter in enumerate("xyz"):
-            row = WithRate(partial(turned, k=k), partial(turning, k=k))
-            yield f"{name}.ground: rotation {letter}", row
+        def motion(v: PartsView) -> dict[str, SX]:
+            R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
+            given = ca.vertcat(m.velocity(ground), R.T @ m.angular_velocity(ground))
+            return _six_rows(ca.vertcat(*(v[x] for x in speeds)) - self.numbered(given, v))
+
+        return WithRate(place, motion)
 
     def _forces(self) -> dict[str, Callable[[PartsView], SX]]:
         """By virtual power, along every speed of the whole."""
         if not self.acting:
             return {}
-        made = {key: part.terms.symbols.speeds for key, part in self.parts.items()}
-        names = [
-            f"{'' if key == self.itself else f'{key}.'}{speed}"
-            for key, speeds in made.items()
-            for speed in speeds
-        ]
-        return {name: self._effort(name) for name in names}
+        return {
+            f"{prefix}{speed}": self._effort(f"{prefix}{speed}")
+            for _, prefix, part in listed_parts(self.parts)
+            for speed in part.terms.symbols.speeds
+        }
 
     def _effort(self, name: str) -> Callable[[PartsView], SX]:
-        return lambda v: self.chart(v).efforts[v._symbols.speeds.index(name)]
+        return lambda v: self.chart(v).efforts[v.symbols.speeds.index(name)]
 
     def _outputs(self) -> Iterator[tuple[str, Callable[[PartsView], SX]]]:
         """Joints between parts, markers that no part has, and the system's own."""
@@ -288,11 +287,10 @@ class Whole:
         for joint in self.between:
             for name in joint.coordinates:
                 yield name, self._seen(partial(ChartMotion.coordinate, name=name))
-        inside = {u.called(name) for u in self.units.values() for name in u.inside.markers}
+        inside, within = self._within("markers"), self._within("outputs")
         for name in d.markers:
             if name not in inside and (name not in self.rest.markers or not self.rest.bodies):
                 yield name, self._seen(partial(ChartMotion.position, place=name))
-        within = {u.called(name) for u in self.units.values() for name in u.inside.outputs}
         for name, value in d.outputs.items():
             if name not in within:
                 yield name, self._seen(value)
@@ -317,13 +315,10 @@ class Whole:
         at, turned = (d.default_value(x) for x in (place.at, place.rotation))
         if place.body is d.ground:
             return turned, at.ravel()
-        unit = self.unit_of.get(body)
-        key, name = (
-            (self.itself, body) if unit is None else (unit.name, body.removeprefix(unit.prefix))
-        )
+        key, name = self.home(body)
         R, p = _at_reference(self.parts[key], name)
-        if unit is not None:
-            G, origin = self._reference_pose(unit.ground)
+        if key != self.itself:
+            G, origin = self._reference_pose(self.units[key].ground)
             R, p = G @ R, origin + G @ p
         return R @ turned, p + (R @ at).ravel()
 
@@ -332,44 +327,26 @@ class PartsChart(Chart):
     """Where all bodies of a system are, in the coordinates of its parts."""
 
     def __init__(self, whole: Whole, v: PartsView) -> None:
-        self.whole, self.symbols, self.description = whole, v._symbols, whole.description
+        self.whole, self.symbols, self.description = whole, v.symbols, whole.description
         self.closed = whole.between
-        self._placed_parts = {placed.key: placed for placed in v._placed_parts}
+        self._parts = {part.key: part for part in v.parts}
         self.reference = (0.0,) * len(self.symbols.coordinates)
-        self.counted = {
-            name: self.symbols.coordinates.index(f"{name} turns") for name in whole.turning
+        turns = {name: f"{name} turns" for name in whole.turning}
+        self.counted = {name: self.symbols.coordinates.index(q) for name, q in turns.items()}
+        self.joint_coordinates = {
+            part.called([name])[0]: tuple(part.q.start + k for k in indices)
+            for part in v.parts
+            for name, indices in part.terms.chart.joint_coordinates.items()
         }
-        self.joint_coordinates, self.joint_speeds = self._own_indices()
-        self.N, self.n = self._rates()
+        self.joint_speeds = {
+            part.called([name])[0]: tuple(part.u.start + k for k in indices)
+            for part in v.parts
+            for name, indices in part.terms.chart.joint_speeds.items()
+        }
+        extra = len(turns)  # coordinates that decide nothing
+        self.N = ca.diagcat(SX(extra, 0), *(part.pieces.N for part in v.parts))
+        self.n = ca.vertcat(SX(extra, 1), *(part.pieces.n for part in v.parts))
         self._frames: dict[Frame, list[SX]] = {}
-
-    def _own_indices(self) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
-        q: dict[str, tuple[int, ...]] = {}
-        u: dict[str, tuple[int, ...]] = {}
-        for placed in self._placed_parts.values():
-            chart = placed.derived.terms.chart
-            groups = (
-                (q, chart.joint_coordinates, chart.symbols.coordinates, self.symbols.coordinates),
-                (u, chart.joint_speeds, chart.symbols.speeds, self.symbols.speeds),
-            )
-            for out, known, own, names in groups:
-                first = names.index(f"{placed.prefix}{own[0]}") if own else 0
-                out |= {
-                    f"{placed.prefix}{name}": tuple(first + k for k in indices)
-                    for name, indices in known.items()
-                }
-        return q, u
-
-    def _rates(self) -> tuple[SX, SX]:
-        """N and n of the coordinates of parts; those that count turns decide nothing."""
-        s, N = self.symbols, SX(len(self.symbols.coordinates), len(self.symbols.speeds))
-        n = SX(len(s.coordinates), 1)
-        for placed in self._placed_parts.values():
-            terms = placed.derived.terms
-            rows = [s.coordinates.index(f"{placed.prefix}{x}") for x in terms.symbols.coordinates]
-            columns = [s.speeds.index(f"{placed.prefix}{x}") for x in terms.symbols.speeds]
-            N[rows, columns], n[rows] = _put_in(placed, terms.N), _put_in(placed, terms.n)
-        return N, n
 
     @cached_property
     def asked(self) -> ChartMotion:
@@ -383,7 +360,13 @@ class PartsChart(Chart):
         for element in self.whole.acting:
             with blamed(element.called):
                 acting += [*element.conservative(m), *element.nonconservative(m)]
-                _refuse_friction(element, m)
+        for element in self.whole.holding:
+            count = len(_rows_of(element, m))
+            if element.friction_actions(m, SX.sym("lambda", count)):
+                raise UnsupportedError(
+                    f"composition: {element.called} drags friction along between parts; use "
+                    "equations()"
+                )
         turning = spins(self, self.whole.acting)
         inertial = (J * D.T * (D @ self.symbols.udot + c) for J, _, D, c in turning)
         return self.whole.numbered(generalized(self, acting) - sum(inertial, SX(0)), self.symbols)
@@ -421,13 +404,10 @@ class PartsChart(Chart):
         return self._frames[frame]
 
     def _found(self, frame: Any) -> list[SX]:
-        whole = self.whole
         if isinstance(frame, tuple):
-            return _moved(self._placed_parts[frame[1]], str(whole.carried[frame[1]].mount))
-        unit = whole.unit_of.get(frame)
-        if unit is None:
-            return _moved(self._placed_parts[whole.itself], frame)
-        return _moved(self._placed_parts[unit.name], frame.removeprefix(unit.prefix))
+            return _moved(self._parts[frame[1]], str(self.whole.carried[frame[1]].mount))
+        key, name = self.whole.home(frame)
+        return _moved(self._parts[key], name)
 
 
 class _Counted(ChartMotion):
@@ -450,20 +430,14 @@ def _mount(name: str) -> Frame:
     return "mount", name
 
 
-def _put_in(placed: PlacedPart, value: SX) -> SX:
-    """An expression of a part in the variables of the whole."""
-    s = placed.derived.terms.symbols
-    return SX(ca.Function("put_in", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*placed.arguments))
-
-
 def _moved(placed: PlacedPart, body: str) -> list[SX]:
     """p, R, ω, v, α, a of a body of a part, in the world."""
-    m = placed.derived.terms.chart.motion
+    m = placed.terms.chart.motion
     found = ca.horzcat(
         m.position(body), m.rotation(body), m.angular_velocity(body), m.velocity(body),
         m.angular_acceleration(body), m.acceleration(body),
     )  # fmt: skip
-    value = _put_in(placed, ca.densify(found))
+    (value,) = placed.put_in(ca.densify(found))
     return [value[:, 0], value[:, 1:4], *(value[:, k] for k in range(4, 8))]
 
 
@@ -475,25 +449,13 @@ def _at_reference(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values[0]), np.array(values[1]).ravel()
 
 
-def _row(joint: Joint, k: int) -> Callable[[Motion], SX]:
-    return lambda m: joint.kind.closing(*m.across(joint))[k][1]
+def _six_rows(values: SX) -> dict[str, SX]:
+    labels = (f"{what} {x}" for what in ("position", "rotation") for x in "xyz")
+    return dict(zip(labels, ca.vertsplit(values), strict=True))
 
 
-def _rows_of(constraint: Constraint) -> Callable[[Motion], list[SX]]:
-    def rows(m: Motion) -> list[SX]:
-        return [row for level in LEVELS for _, row in constraint.rows(m, level)]
-
-    return rows
-
-
-def _refuse_friction(element: Element, m: Motion) -> None:
-    if not isinstance(element, Constraint):
-        return
-    count = len(_rows_of(element)(m))
-    if element.friction_actions(m, SX.sym("lambda", count)):
-        raise UnsupportedError(
-            f"composition: {element.called} drags friction along between parts; use equations()"
-        )
+def _rows_of(constraint: Constraint, m: Motion) -> list[SX]:
+    return [row for level in LEVELS for _, row in constraint.rows(m, level)]
 
 
 def _uses(element: Element, inputs: Mapping[str, SX]) -> bool:
@@ -509,8 +471,6 @@ def _uses(element: Element, inputs: Mapping[str, SX]) -> bool:
 def _symbols(value: Any) -> Iterator[SX]:
     if isinstance(value, SX):
         yield from ca.symvar(value)
-    elif isinstance(value, (list, tuple)):
-        for item in value:
+    elif isinstance(value, (list, tuple, Mapping)):
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from _symbols(item)
-    elif isinstance(value, Mapping):
-        yield from _symbols(list(value.values()))

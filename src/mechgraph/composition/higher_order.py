@@ -14,8 +14,8 @@ system.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 
 import casadi as ca
@@ -24,43 +24,9 @@ from casadi import SX
 from ..closures.expressions import multipliers_of
 from ..contract.terms import Terms
 from ..errors import ModelError, UnsupportedError
-from ..motion.variables import Variables, variables
-from .monitors import MONITORS
+from ..motion.variables import variables
 from .node import TreeNode
-
-Higher = Mapping[tuple[str, int], SX]  # u⁽ᵏ⁾ of a speed, k > 1, as symbols
-
-
-@dataclass(frozen=True, eq=False)
-class HigherRow:
-    """A row of high order: the derivatives u⁽ᵏ⁾ that it is of, k, and whether it is affine in
-    them."""
-
-    name: str
-    value: SX
-    highest: SX
-    k: int
-    affine: bool
-
-    @property
-    def raised(self) -> int:
-        """The k of its first derivative that is affine."""
-        return self.k if self.affine else self.k + 1
-
-
-def read(symbols: Variables, higher: Higher, name: str, value: SX) -> HigherRow:
-    """A row by what it depends on."""
-    k = max((k for (_, k), x in higher.items() if ca.depends_on(value, x)), default=1)
-    highest = _block(symbols, higher, k)
-    slopes = ca.jacobian(value, highest)
-    return HigherRow(name, value, highest, k, not ca.depends_on(slopes, highest))
-
-
-def _block(s: Variables, higher: Higher, k: int) -> SX:
-    """u⁽ᵏ⁾ of all speeds; of those that nobody named symbols that nothing depends on."""
-    if k == 1:
-        return s.udot
-    return ca.vertcat(*(higher.get((name, k), SX.sym("none")) for name in s.speeds))
+from .rows import MONITORS, Higher, HigherRow, derivatives
 
 
 def raise_order(
@@ -112,7 +78,7 @@ class _RaisedSystem:
     def put(self, value: SX) -> SX:
         """An expression of the inner system in the variables of the raised one."""
         old, s = self.inner.symbols, self.s
-        blocks = [(_block(old, self.higher, k), self.u(k)) for k in range(1, self.r + 2)]
+        blocks = [(derivatives(old, self.higher, k), self.u(k)) for k in range(1, self.r + 2)]
         pairs = [(old.q, s.q), (old.u, self.u(0)), (old.w, s.w), (old.p, s.p), (old.t, s.t)]
         before, after = zip(*pairs, *blocks, strict=True)
         return ca.substitute([SX(value)], list(before), list(after))[0]

@@ -9,6 +9,7 @@ outputs ``place`` (mass centre) and ``rotation`` (column by column), from which 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import dist
 from typing import Any
 
 import casadi as ca
@@ -16,6 +17,8 @@ from casadi import SX
 
 from ..arguments import flag, listed, named, number
 from ..contract.terms import Terms
+from ..contract.written import PlainChart, expression
+from ..contract.written import rates as read_rates
 from ..errors import ModelError, blamed, shown
 from ..model.bodies import read_inertia
 from ..motion.variables import Variables, variables
@@ -41,15 +44,7 @@ def particle(
     axes = "xy" if flag(f"{name}: plane", plane) else "xyz"
     s = variables(list(axes), [f"{axis}'" for axis in axes], parameters={"m": mass})
     g = _gravity(name, gravity, len(axes))
-    return Terms(
-        s,
-        name=name,
-        M=s["m"] * SX.eye(len(axes)),
-        f=s["m"] * g,
-        kinetic=s["m"] * ca.sumsqr(s.u) / 2,
-        potential=-s["m"] * ca.dot(g, s.q),
-        outputs={"place": s.q},
-    )
+    return Terms(s, name=name, **_newton_euler(s, s["m"], SX(0, 0), g, s.q), outputs={"place": s.q})
 
 
 def rigid_body(
@@ -80,21 +75,15 @@ def rigid_body(
     extra = [f"{angle}'" for angle in turns] if rates else []
     speeds = ["vx", "vy", "vz", "wx", "wy", "wz", *extra]
     s = variables(["x", "y", "z", *turns], speeds, parameters=constants)
-    where, v, omega = s.q[:3], s.u[:3], s.u[3:6]
-    R, N, ties = _orientation(orientation, s.q[3:], omega, s.u[6:] if rates else None)
-    moments = _matrix_of(s, own)
+    R, N, ties = _orientation(orientation, s, rates)
     g = _gravity(name, gravity)
-    count = len(extra)
     return Terms(
         s,
         name=name,
-        N=ca.diagcat(SX.eye(3), N) if not rates else _rates_matrix(len(turns)),
-        M=ca.diagcat(s["m"] * SX.eye(3), moments, SX(count, count)),
-        f=ca.vertcat(s["m"] * g, -ca.cross(omega, moments @ omega), SX(count, 1)),
-        velocity={"rates": ties} if ties is not None else None,
-        kinetic=(s["m"] * ca.sumsqr(v) + ca.dot(omega, moments @ omega)) / 2,
-        potential=-s["m"] * ca.dot(g, where),
-        outputs={"place": where} | ({"rotation": ca.vec(R)} if turns else {}),
+        N=N,
+        **_newton_euler(s, s["m"], _matrix_of(s, own), g, s.q[:3]),
+        velocity=ties,
+        outputs={"place": s.q[:3]} | ({"rotation": ca.vec(R)} if turns else {}),
         quaternions=[turns] if orientation == "quaternion" else (),
     )
 
@@ -142,22 +131,18 @@ def rolling_disc(
     rates = [f"{angle}'" for angle in angles]
     speeds = ["vx", "vy", "vz", "wx", "wy", "wz", *rates]
     s = variables(["x", "y", "z", *angles], speeds, parameters=constants)
-    v, omega, turning = s.u[:3], s.u[3:6], s.u[6:]
-    R, _, ties = _orientation("zxy", s.q[3:], omega, turning)
+    R, N, ties = _orientation("zxy", s, rates=True)
     upright = about("z", s.q[3]) @ about("x", s.q[4])
     arm = (1 if down else -1) * s["r"] * upright[:, 2]  # from the centre to the contact
-    slip = v + ca.cross(R @ omega, arm)
+    slip = s.u[:3] + ca.cross(R @ s.u[3:6], arm)
     moments, g = ca.diag(ca.vertcat(s["Ir"], s["Ia"], s["Ir"])), _gravity(name, gravity)
     return Terms(
         s,
         name=name,
-        N=_rates_matrix(3),
-        M=ca.diagcat(s["m"] * SX.eye(3), moments, SX(3, 3)),
-        f=ca.vertcat(s["m"] * g, -ca.cross(omega, moments @ omega), SX(3, 1)),
+        N=N,
+        **_newton_euler(s, s["m"], moments, g, s.q[:3]),
         position={"height": s["z"] + arm[2]},
-        velocity={"rates": ties, "slip": slip[:2]},
-        kinetic=(s["m"] * ca.sumsqr(v) + ca.dot(omega, moments @ omega)) / 2,
-        potential=-s["m"] * ca.dot(g, s.q[:3]),
+        velocity={**ties, "slip": slip[:2]},
         outputs={"place": s.q[:3], "rotation": ca.vec(R), "contact": s.q[:3] + arm},
         reference=[0, 0, -radius if down else radius, 0, 0, 0],
     )
@@ -224,7 +209,7 @@ def planar_body(
     """
     s = variables(["x", "y", "theta"], ["x'", "y'", "theta'"], parameters={"m": mass, "I": inertia})
     g = _gravity(name, gravity, 2)
-    turn = _plane_rotation(s["theta"])
+    turn = about("z", s["theta"])[:2, :2]
     places = {
         node: column(at, 2, f"{name}: node {node!r}") for node, at in named("nodes", nodes).items()
     }
@@ -232,10 +217,7 @@ def planar_body(
     return Terms(
         s,
         name=name,
-        M=ca.diagcat(s["m"], s["m"], s["I"]),
-        f=ca.vertcat(s["m"] * g, 0),
-        kinetic=(s["m"] * ca.sumsqr(s.u[:2]) + s["I"] * s.u[2] ** 2) / 2,
-        potential=-s["m"] * ca.dot(g, s.q[:2]),
+        **_newton_euler(s, s["m"], s["I"], g, s.q[:2]),
         outputs={"place": s.q[:2], **points},
     )
 
@@ -276,18 +258,16 @@ def planar_element(
         s,
         name=name,
         N=ca.horzcat(SX(count, 3), SX.eye(count)),
-        M=ca.diagcat(s["m"], s["m"], s["I"], SX(count, count)),
-        f=ca.vertcat(s["m"] * g, SX(count + 1, 1)),
+        **_newton_euler(s, s["m"], s["I"], g, c),
         position={
-            f"distance {i + 1}-{j + 1}": ca.sumsqr(places[i] - places[j]) - _distance(nodes, i, j)
+            f"distance {i + 1}-{j + 1}": ca.sumsqr(places[i] - places[j])
+            - dist(nodes[i], nodes[j]) ** 2
             for i in range(len(nodes))
             for j in range(i + 1, len(nodes))
             if i < 2
         },
         velocity={"nodes": s.u[3:] - both @ s.u[:2] - arms * s["omega"]},
         S=ca.vertcat(SX.eye(3), ca.horzcat(both, arms)),
-        kinetic=(s["m"] * ca.sumsqr(s.u[:2]) + s["I"] * s["omega"] ** 2) / 2,
-        potential=-s["m"] * ca.dot(g, c),
         outputs={"place": c, **{f"p{k + 1}": place for k, place in enumerate(places)}},
         reference=[x for node in nodes for x in node],
     )
@@ -363,12 +343,8 @@ def physical(
             f"{F.numel()} forces and an inertia of {own.shape[0]}x{own.shape[1]}"
         )
     V = ca.jacobian(v, symbols.u)
-    frame = Terms(
-        symbols, M=SX(V.shape[1], V.shape[1]), f=SX(V.shape[1], 1), name=name, **_kinematics(terms)
-    )
-    return Terms(
-        symbols, name=name, M=V.T @ own @ V, f=V.T @ (F - own @ frame.chart.rate(v)), **terms
-    )
+    rate = _chart(symbols, name, terms).rate(v)
+    return Terms(symbols, name=name, M=V.T @ own @ V, f=V.T @ (F - own @ rate), **terms)
 
 
 def by_accelerations(
@@ -394,10 +370,7 @@ def by_kinetic_energy(
     speeds_of: u by the rates of the coordinates, ``lambda rate: [rate["x"], …]``; the inverse of
         q̇ = N u + n, if not given.
     """
-    s = symbols
-    none = SX(s.u.numel(), s.u.numel())
-    frame = Terms(s, name=name, M=none, f=SX(s.u.numel(), 1), **_kinematics(terms))
-    chart, T = frame.chart, _given(kinetic)
+    s, chart, T = symbols, _chart(symbols, name, terms), _given(kinetic)
     rates = SX.sym("rate", s.q.numel())
     if speeds_of is None:
         if s.q.numel() != s.u.numel():
@@ -405,7 +378,7 @@ def by_kinetic_energy(
                 f"{name}: {s.u.numel()} speeds of {s.q.numel()} coordinates have no inverse; say "
                 "with speeds_of= how they follow from the rates"
             )
-        U = ca.solve(chart.N, rates - frame.n)
+        U = ca.solve(chart.N, rates - (chart.qdot - chart.N @ s.u))
     else:
         by_name = dict(zip(s.coordinates, ca.vertsplit(rates), strict=True))
         U = _given(list(speeds_of(by_name)))
@@ -428,8 +401,10 @@ def by_kinetic_energy(
     return _affine(s, applied + inertia, name, {"kinetic": T, **terms})
 
 
-def _kinematics(terms: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: terms[key] for key in ("N", "n", "quaternions", "reference") if key in terms}
+def _chart(symbols: Variables, name: str, terms: Mapping[str, Any]) -> PlainChart:
+    """How coordinates follow from speeds."""
+    given = terms.get("reference"), terms.get("quaternions", ())
+    return PlainChart(name, symbols, *read_rates(symbols, terms.get("N"), terms.get("n")), *given)
 
 
 def _affine(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) -> Terms:
@@ -454,10 +429,7 @@ def _fitting(forces: Any, s: Variables, name: str) -> SX:
 
 def _given(value: Any) -> SX:
     try:
-        if isinstance(value, (list, tuple)):
-            rows = [list(row) if isinstance(row, (list, tuple)) else [row] for row in value]
-            return ca.vertcat(*(ca.horzcat(*map(SX, row)) for row in rows))
-        return SX(value)
+        return expression(value)
     except NOT_AN_EXPRESSION:
         raise ModelError(f"expected numbers and expressions, got {shown(value)}") from None
 
@@ -497,46 +469,43 @@ def _turns(name: str, orientation: Any, angles: Any) -> list[str]:
 # --- orientations ---------------------------------------------------------------------------------
 
 
-def _orientation(
-    orientation: str, turned: SX, omega: SX, rates: SX | None
-) -> tuple[SX, SX, SX | None]:
-    """R, N of the turning coordinates, and ω − E(angles) rates, if the rates are speeds."""
+def _orientation(orientation: str, s: Variables, rates: bool) -> tuple[SX, SX, dict[str, SX]]:
+    """R, N, and the row ω − E(angles) rates, if the rates are speeds. Coordinates are x, y, z and
+    those that turn, speeds are v, ω and the rates."""
+    turned, moving = s.q[3:], SX.eye(3)
     if orientation == "quaternion":
-        if rates is not None:
+        if rates:
             raise ModelError("a quaternion has no angles whose rates could be speeds")
-        return quaternion_matrix(turned), quaternion_rates(turned), None
+        return quaternion_matrix(turned), ca.diagcat(moving, quaternion_rates(turned)), {}
     if orientation == "none":
-        return SX.eye(3), SX(0, 3), None
-    R = SX.eye(3)
+        return SX.eye(3), ca.diagcat(moving, SX(0, 3)), {}
+    R, E = SX.eye(3), SX(3, 0)
     for letter, angle in zip(orientation, ca.vertsplit(turned), strict=True):
-        R = R @ about(letter, angle)
-    E = ca.horzcat(*(_euler_column(orientation, turned, k) for k in range(3)))
-    if rates is not None:
-        return R, SX(3, 3), omega - E @ rates
-    return R, ca.solve(E, SX.eye(3)), None
+        R, E = R @ about(letter, angle), ca.horzcat(about(letter, angle).T @ E, axis(letter))
+    E = ca.sparsify(E)
+    if rates:
+        by_rates = ca.horzcat(SX(3, 3), SX.eye(3))
+        return R, ca.diagcat(moving, by_rates), {"rates": s.u[3:6] - E @ s.u[6:]}
+    return R, ca.diagcat(moving, ca.solve(E, SX.eye(3))), {}
 
 
-def _euler_column(orientation: str, turned: SX, k: int) -> SX:
-    """The axis of turn k in the axes of the body: what turns follow it are turned back."""
-    e = axis(orientation[k])
-    for letter, angle in zip(orientation[k + 1 :], ca.vertsplit(turned)[k + 1 :], strict=True):
-        e = about(letter, angle).T @ e
-    return ca.sparsify(e)
-
-
-def _rates_matrix(turns: int) -> SX:
-    """N where v and the rates of the angles are speeds: (v, ω, rates)."""
-    return ca.diagcat(SX.eye(3), ca.horzcat(SX(turns, 3), SX.eye(turns)))
+def _newton_euler(s: Variables, m: SX, moments: SX, g: SX, place: SX) -> dict[str, SX]:
+    """M, f, T and V of a mass and its moments of inertia: m v̇ = m g, I ω̇ + ω × I ω = 0. Speeds are
+    v of the mass centre at ``place``, ω in the axes of the body, and others without inertia."""
+    first, second = g.numel(), g.numel() + moments.shape[0]
+    v, omega, count = s.u[:first], s.u[first:second], s.u.numel() - second
+    gyroscopic = ca.cross(omega, moments @ omega) if omega.numel() == 3 else SX(omega.numel(), 1)
+    return {
+        "M": ca.diagcat(m * SX.eye(first), moments, SX(count, count)),
+        "f": ca.vertcat(m * g, -gyroscopic, SX(count, 1)),
+        "kinetic": (m * ca.sumsqr(v) + ca.dot(omega, moments @ omega)) / 2,
+        "potential": -m * ca.dot(g, place),
+    }
 
 
 def _inertias(own: SX) -> dict[str, float]:
-    found = {}
-    for i in range(3):
-        for j in range(i, 3):
-            value = float(own[i, j])
-            if value or i == j:
-                found[f"I{'xyz'[i]}{'xyz'[j]}"] = value
-    return found
+    entries = ((i, j, float(own[i, j])) for i in range(3) for j in range(i, 3))
+    return {f"I{'xyz'[i]}{'xyz'[j]}": x for i, j, x in entries if x or i == j}
 
 
 def _matrix_of(s: Variables, own: SX) -> SX:
@@ -550,12 +519,3 @@ def _matrix_of(s: Variables, own: SX) -> SX:
 def _quarter(x: SX) -> SX:
     """z × x."""
     return ca.vertcat(-x[1], x[0])
-
-
-def _plane_rotation(angle: SX) -> SX:
-    c, s = ca.cos(angle), ca.sin(angle)
-    return ca.vertcat(ca.horzcat(c, -s), ca.horzcat(s, c))
-
-
-def _distance(nodes: Sequence[Vector], i: int, j: int) -> float:
-    return float(sum((a - b) ** 2 for a, b in zip(nodes[i], nodes[j], strict=True)))

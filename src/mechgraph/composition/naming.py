@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from casadi import SX
-
 from ..arguments import is_name, listed, number
 from ..errors import ArgumentError, ModelError, shown, unknown
 from ..model.system import System
@@ -48,46 +46,22 @@ def names_of(what: str, given: Any) -> tuple[str, ...]:
     return names
 
 
-def parameter_name(part: Part, prefix: str, name: str) -> str:
-    """What the whole calls a parameter of a part."""
-    given = part.parameters.get(name)
-    return given if isinstance(given, str) else f"{prefix}{name}"
-
-
-def part_parameter(part: Part, prefix: str, name: str, whole: Variables) -> SX:
-    """What stands for a parameter of a part in the whole."""
-    given = part.parameters.get(name)
-    return SX(given(whole)) if callable(given) else whole[parameter_name(part, prefix, name)]
-
-
-def part_input(part: Part, prefix: str, name: str, whole: Variables) -> SX:
-    """What stands for an input of a part in the whole."""
-    given = part.inputs.get(name)
-    return whole[f"{prefix}{name}"] if given is None else SX(given(whole))
-
-
 def whole_variables(
-    extra: tuple[tuple[str, ...], tuple[str, ...]],
-    listed: Sequence[tuple[str, str, Part]],
+    coordinates: Sequence[str],
+    speeds: Sequence[str],
+    parts: Sequence[tuple[str, str, Part]],
     inputs: Sequence[str],
-    parameters: Mapping[str, float] | None,
+    parameters: Mapping[str, float],
 ) -> Variables:
     """Extra variables, then those of each part with its prefix; every name stands for one thing,
     but parameters of one name are one."""
-    owners: dict[str, str] = {}
-    coordinates, speeds = list(extra[0]), list(extra[1])
-    commands: list[str] = []
-    constants: dict[str, float] = dict(parameters or {})
-    own = dict.fromkeys(constants, "the whole")
-    for name in (*extra[0], *extra[1], *inputs, *constants):
-        owners[name] = "the whole"
-    for key, prefix, part in listed:
+    constants = dict(parameters)
+    owners = dict.fromkeys((*coordinates, *speeds, *inputs, *constants), "the whole")
+    groups = [*coordinates], [*speeds], list[str]()
+    for key, prefix, part in parts:
         s = part.terms.symbols
-        for group, names in (
-            (coordinates, s.coordinates),
-            (speeds, s.speeds),
-            (commands, [each for each in s.inputs if each not in part.inputs]),
-        ):
+        commands = [each for each in s.inputs if each not in part.inputs]
+        for group, names in zip(groups, (s.coordinates, s.speeds, commands), strict=True):
             for name in (f"{prefix}{each}" for each in names):
                 if name in owners:
                     raise ModelError(
@@ -96,40 +70,34 @@ def whole_variables(
                     )
                 owners[name] = f"part {key!r}"
                 group.append(name)
-        _add_parameters(constants, own, owners, key, prefix, part)
-    return variables(coordinates, speeds, [*commands, *inputs], constants)
+        _add_parameters(constants, owners, key, prefix, part)
+    return variables(groups[0], groups[1], [*groups[2], *inputs], constants)
 
 
 def _add_parameters(
-    constants: dict[str, float],
-    own: dict[str, str],
-    owners: dict[str, str],
-    key: str,
-    prefix: str,
-    part: Part,
+    constants: dict[str, float], owners: dict[str, str], key: str, prefix: str, part: Part
 ) -> None:
     """Parameters of a part among those of the whole; of the same name they are the same."""
     s = part.terms.symbols
-    for given in part.parameters:
-        if given not in s.parameters:
-            raise ModelError(f"part {key!r}: {unknown('parameter', given, s.parameters)}")
-    for given in part.inputs:
-        if given not in s.inputs:
-            raise ModelError(f"part {key!r}: {unknown('input', given, s.inputs)}")
+    for kind, given, known in (
+        ("parameter", part.parameters, s.parameters),
+        ("input", part.inputs, s.inputs),
+    ):
+        for name in given:
+            if name not in known:
+                raise ModelError(f"part {key!r}: {unknown(kind, name, known)}")
     for name, default in zip(s.parameters, s.defaults, strict=True):
-        value, full = part.parameters.get(name, default), parameter_name(part, prefix, name)
+        value, full = part.parameters.get(name, default), part.parameter_name(prefix, name)
         if callable(value):
             continue
         figure = default if isinstance(value, str) else number(f"parameter {full!r}", value)
-        if full in owners and full not in own:
+        if full in owners and full not in constants:
             raise ModelError(
                 f"{full!r} is a parameter of part {key!r} and a name in {owners[full]}"
             )
-        if full in constants and constants[full] != figure and not isinstance(value, str):
+        owner = owners.setdefault(full, f"part {key!r}")
+        if constants.setdefault(full, figure) != figure and not isinstance(value, str):
             raise ModelError(
-                f"parameter {full!r} is {constants[full]:g} in {own[full]} and {figure:g} in part "
+                f"parameter {full!r} is {constants[full]:g} in {owner} and {figure:g} in part "
                 f"{key!r}; give it once, with mg.Part(…, parameters={{{name!r}: {full!r}}})"
             )
-        constants.setdefault(full, figure)
-        own.setdefault(full, f"part {key!r}")
-        owners.setdefault(full, f"part {key!r}")

@@ -6,16 +6,16 @@ With the columns S of its parts, a node has
 
 where A⊕ are the rows that are new at this node; a leaf has R = 1 (Orsino 2016, theorem 2.10). The
 forces that its parts leave, f̄, are added to those that are new: f = (f⊕, (…, f̄ of its parts, …)),
-f̄ = Cᵀ f. In the same way the recursion makes what is needed to solve for accelerations: a motion e
-that meets all constraints, A e + b = 0, and the reduced mass matrix M̄ = Sᵀ M S.
+f̄ = Cᵀ f. Forces are effective: those of inertia, −M u̇, are among them. In the same way the
+recursion makes what is needed to solve for accelerations: a motion e that meets all constraints,
+A e + b = 0, and the reduced mass matrix M̄ = Sᵀ M S.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import casadi as ca
 import numpy as np
@@ -23,12 +23,11 @@ from casadi import SX
 
 from ..closures.complement import Choice, Complement
 from ..motion.samples import Samples
-from ..numerics.scales import multiplied
+from ..numerics.scales import multiply_rows
+from ..numerics.tolerances import KNOWN
 
-IMPLIED = 1e-7  # of a row, relative, at states that meet the constraints to rounding
-
-DATA = ("A", "b", "M", "f", "udot")  # what a node is given
-DERIVED = ("R", "B", "C", "P", "S", "reduced")  # what follows from it
+DATA = ("A", "M", "f")  # what a node is given
+DERIVED = ("B", "C", "P", "S", "reduced")  # what follows from it
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,11 +39,9 @@ class TreeNode:
     extra: tuple[str, ...]  # those that are new at this node; all of them at a leaf
     rows: tuple[str, ...]  # names of the constraints that are new at this node
     where: tuple[int, ...]  # where they stand among all rows
-    A: SX  # ∂(rows)/∂u̇ over ``speeds``, and the rest b
-    b: SX
-    M: SX  # inertia and forces that are new at this node, over ``speeds``
+    A: SX  # ∂(rows)/∂u̇ over ``speeds``
+    M: SX  # inertia and effective forces that are new at this node, over ``speeds``
     f: SX
-    udot: SX  # u̇ of ``speeds``
     choice: Choice
     order: int  # ν°
     children: tuple[TreeNode, ...] = ()
@@ -121,7 +118,7 @@ class TreeNode:
     def forces(self) -> SX:
         """f over ``columns``: effective forces, those of inertia included."""
         below = ca.vertcat(SX(len(self.extra), 1), *(child.projected for child in self.children))
-        return ca.densify(self.R.T @ (self.f - self.M @ self.udot) + below)
+        return ca.densify(self.R.T @ self.f + below)
 
     @cached_property
     def projected(self) -> SX:
@@ -144,15 +141,6 @@ class TreeNode:
 
     # --- accelerations ----------------------------------------------------------------------------
 
-    def particular(self, b: SX) -> SX:
-        """e with A e + b = 0 for all rows of the node and its parts; b are those of the whole, one
-        column or several."""
-        none = SX(len(self.extra), b.shape[1])
-        e = ca.vertcat(none, *(child.particular(b) for child in self.children))
-        if not self.rows:
-            return e
-        return e - self.spread(self._met(b[list(self.where), :] + self.A @ e))
-
     def _met(self, r: SX) -> SX:
         """P r."""
         return self.choice.particular(self.B, r) if self._choice_fits else self.P @ r
@@ -162,7 +150,7 @@ class TreeNode:
         """False if numbers of the whole have changed the B of a part in such a way that the choice
         that was made for it is none here."""
         none = SX(self.B.shape[0], 0)
-        return self.choice.eliminated(self.B, none).left == self.complement.left
+        return self.choice.eliminate(self.B, none).left == self.complement.left
 
     def expanded(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
@@ -175,22 +163,6 @@ class TreeNode:
         pairs = zip(self.children, below, strict=True)
         return ca.vertcat(own, *(child.expanded(part) for child, part in pairs))
 
-    def pulled(self, f: SX, b: SX) -> Pulled:
-        """What forces f along all speeds and rows b make of it, level by level; the inertia of what
-        a level adds to e is that which its parts have reduced already."""
-        widths = [len(self.extra), *(len(child.speeds) for child in self.children)]
-        own, *rest = ca.vertsplit(f, [0, *np.cumsum(widths).tolist()])
-        parts = [child.pulled(part, b) for child, part in zip(self.children, rest, strict=True)]
-        below = ca.vertcat(SX(len(self.extra), 1), *(part.e for part in parts))
-        left = ca.vertcat(own, *(part.forces for part in parts))
-        if self.M.nnz() and self.children:
-            left -= self.R.T @ (self.M @ below)
-        added = SX(len(self.columns), 1)
-        if self.rows:
-            added = -self._met(b[list(self.where)] + self.A @ below)
-            left -= self._inertia @ added
-        return Pulled(self, below, added, self.C.T @ left)
-
     @property
     def unsure(self) -> tuple[int, ...]:
         """Rows of the whole, here and below, that u̇ may fail to meet: where what was chosen to be
@@ -202,21 +174,20 @@ class TreeNode:
             if k not in set(node.implied)
         )
 
-    def following(self, b: SX, samples: Samples) -> TreeNode:
-        """The same node, with the rows named that no part of the complement heeds, and that are
-        met in spite of it."""
+    def with_implied(self, b: SX, samples: Samples) -> TreeNode:
+        """This node, with the rows named that no part of the complement heeds, and that are met in
+        spite of it; b are those of the whole."""
         ignored = [k for k in self.complement.left if not self.P[:, k].nnz()]
         if not ignored or not samples.met:
             return self
         A, own = self.A[ignored, :], b[[self.where[k] for k in ignored]]
-        e = self.particular(b)
+        e = Particular(self, b).e
         terms = ca.horzcat(A @ e + own, ca.fabs(A) @ ca.fabs(e) + ca.fabs(own))
         if self.choice.factors:
-            terms = multiplied([self.choice.factors[k] for k in ignored], terms)
+            terms = multiply_rows([self.choice.factors[k] for k in ignored], terms)
         left, size = np.moveaxis(np.array(samples.of(terms)), -1, 0)
-        met = (np.abs(left) <= IMPLIED * (1 + size)).all(axis=0)
-        implied = tuple(k for k, holds in zip(ignored, met, strict=True) if holds)
-        made = replace(self, implied=implied)
+        met = (np.abs(left) <= KNOWN * (1 + size)).all(axis=0)
+        made = replace(self, implied=tuple(np.array(ignored)[met].tolist()))
         vars(made)["complement"] = self.complement
         return made
 
@@ -229,51 +200,58 @@ class TreeNode:
     def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> TreeNode:
         """The same tree under another name, with a prefix to all that is in it, its rows at other
         places, and the expressions as they are there, in the order of ``given``."""
-        here = {key: next(values) for key in (*DATA, *DERIVED)}
-        children = tuple(
-            child.used(f"{prefix}{child.name}", prefix, rows, values) for child in self.children
-        )
-        return self._with(
-            {key: here[key] for key in DATA},
-            {key: here[key] for key in DERIVED},
+        data = {key: next(values) for key in DATA}
+        derived = {key: next(values) for key in DERIVED}
+        made = replace(
+            self,
+            **data,
             name=name,
-            speeds=_prefixed(prefix, self.speeds),
-            extra=_prefixed(prefix, self.extra),
-            rows=_prefixed(prefix, self.rows),
+            speeds=tuple(f"{prefix}{each}" for each in self.speeds),
+            extra=tuple(f"{prefix}{each}" for each in self.extra),
+            rows=tuple(f"{prefix}{each}" for each in self.rows),
             where=tuple(rows[k] for k in self.where),
-            children=children,
+            children=tuple(
+                child.used(f"{prefix}{child.name}", prefix, rows, values) for child in self.children
+            ),
         )
-
-    def _with(self, data: Mapping[str, SX], derived: Mapping[str, SX], **changed: Any) -> TreeNode:
-        made = replace(self, **data, **changed)
-        C, P = derived["C"], derived["P"]
-        own = replace(self.complement, C=C, P=P)
-        vars(made).update({**derived, "complement": own})
+        own = replace(self.complement, C=derived["C"], P=derived["P"])
+        vars(made).update(derived, complement=own)
         return made
 
     def __repr__(self) -> str:
         return f"<TreeNode {self.name!r}: {len(self.speeds)} speeds, {len(self.free)} free>"
 
 
-def _prefixed(prefix: str, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(f"{prefix}{name}" for name in names)
+class Particular:
+    """A motion e of a node and its parts with A e + b = 0 for all rows, level by level: what the
+    parts have of it, and what the node adds to that over ``columns``; b are those of the whole."""
 
+    def __init__(self, node: TreeNode, b: SX) -> None:
+        self._node, self._parts = node, [Particular(child, b) for child in node.children]
+        self._below = ca.vertcat(SX(len(node.extra), 1), *(part.e for part in self._parts))
+        self._added = SX(len(node.columns), 1)
+        if node.rows:
+            self._added = -node._met(b[list(node.where)] + node.A @ self._below)
 
-@dataclass(frozen=True, eq=False)
-class Pulled:
-    """Of a node: e with A e + b = 0 for all rows, as what its parts have and what it adds to that
-    over ``columns``; and Sᵀ (f − M e)."""
-
-    node: TreeNode
-    below: SX
-    added: SX
-    forces: SX
-
-    @property
+    @cached_property
     def e(self) -> SX:
-        """The motion e itself."""
-        return self.below + self.node.spread(self.added) if self.node.rows else self.below
+        """The motion itself."""
+        return self._below + self._node.spread(self._added) if self._node.rows else self._below
 
-    def moved(self, z: SX) -> SX:
+    def plus(self, z: SX) -> SX:
         """S z + e."""
-        return self.below + self.node.spread(self.node.C @ z + self.added)
+        return self._below + self._node.spread(self._node.C @ z + self._added)
+
+    def pulled(self, f: SX) -> SX:
+        """Sᵀ (f − M e) of forces f along all speeds; the inertia of what a level adds to e is that
+        which its parts have reduced already."""
+        node = self._node
+        widths = [len(node.extra), *(len(child.speeds) for child in node.children)]
+        own, *rest = ca.vertsplit(f, [0, *np.cumsum(widths).tolist()])
+        pairs = zip(self._parts, rest, strict=True)
+        left = ca.vertcat(own, *(part.pulled(force) for part, force in pairs))
+        if node.M.nnz() and node.children:
+            left -= node.R.T @ (node.M @ self._below)
+        if node.rows:
+            left -= node._inertia @ self._added
+        return node.C.T @ left

@@ -1,31 +1,32 @@
-"""``Part``: equations used inside of others, and what is known of them once and for all."""
+"""``Part``: equations used inside of others, what is known of them once and for all, and what that
+is in their place."""
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import casadi as ca
-import numpy as np
 from casadi import SX
 
-from ..closures.complement import METHODS, Choice, Complement, free_columns, independent_rows
+from ..closures.complement import Choice, Complement, independent_rows
 from ..contract.names import Names
 from ..contract.terms import Terms
-from ..errors import ArgumentError, ModelError, UnsupportedError, blamed, unknown
+from ..errors import ArgumentError, ModelError, UnsupportedError, blamed
+from ..motion.levels import Levels
 from ..motion.samples import Samples
-from ..motion.variables import Variables
+from ..motion.variables import Variables, column_of
 from ..numerics.rank import typical_rank
-from ..numerics.scales import even_factors
+from .choices import choose
 from .node import TreeNode
+from .rows import raw_order
 from .tree_closure import TreeClosure
 
 Given = Callable[[Variables], Any]  # a number of a part, of the variables of the whole
-PIECES = (
-    "N", "n", "M", "f", "phi", "psi", "A", "b", "G", "drag", "T", "V", "supplied", "dissipated",
-)  # fmt: skip
+Pieces = namedtuple("Pieces", "N n M f phi psi A b G drag kinetic potential supplied dissipated")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,21 @@ class Part:
             )
         return found
 
+    def parameter_name(self, prefix: str, name: str) -> str:
+        """What the whole calls one of its parameters."""
+        given = self.parameters.get(name)
+        return given if isinstance(given, str) else f"{prefix}{name}"
+
+    def parameter(self, prefix: str, name: str, whole: Variables) -> SX:
+        """What stands for one of its parameters in the whole."""
+        given = self.parameters.get(name)
+        return SX(given(whole)) if callable(given) else whole[self.parameter_name(prefix, name)]
+
+    def input(self, prefix: str, name: str, whole: Variables) -> SX:
+        """What stands for one of its inputs in the whole."""
+        given = self.inputs.get(name)
+        return whole[f"{prefix}{name}"] if given is None else SX(given(whole))
+
 
 class DerivedPart:
     """What is derived of some terms once, however often they are used."""
@@ -71,24 +87,25 @@ class DerivedPart:
         self.terms, self.names = terms, Names(terms)
         own = terms.closure
         self.tree = own.tree if isinstance(own, TreeClosure) else leaf(terms, independent)
-        pieces = [
+        pieces = Pieces(
             terms.N, terms.n, terms.M, terms.f, terms.phi, terms.psi, terms.A, terms.b,
             terms.rows.directions, terms.rows.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
-        ]  # fmt: skip
-        self.function = self._function([*pieces, *self.tree.given()])
-        self._seen: dict[str, ca.Function] = {}
+        )  # fmt: skip
+        self.function = self.function_of([*pieces, *self.tree.given()])
+        self._quantities: dict[str, ca.Function] = {}
 
-    def _function(self, results: list[SX]) -> ca.Function:
+    def function_of(self, results: Sequence[SX]) -> ca.Function:
+        """Expressions of its variables as a function of q, u, u̇, w, p, t, λ."""
         s = self.terms.symbols
         arguments = [s.q, s.u, s.udot, s.w, s.p, s.t, self.terms.multipliers]
-        return ca.Function("part", arguments, results)
+        return ca.Function("part", arguments, list(results))
 
     def quantity(self, name: str) -> ca.Function:
-        """Any quantity that it has a name for, as a function of its variables."""
-        if name not in self._seen:
-            self._seen[name] = self._function([self.names.resolve(name).value])
-        return self._seen[name]
+        """Any quantity that it has a name for, as such a function."""
+        if name not in self._quantities:
+            self._quantities[name] = self.function_of([self.names.resolve(name).value])
+        return self._quantities[name]
 
 
 _KNOWN: WeakKeyDictionary[Terms, dict[Any, DerivedPart]] = WeakKeyDictionary()
@@ -103,53 +120,103 @@ def derive_part(part: Part) -> DerivedPart:
     return of_terms[free]
 
 
+class PlacedPart:
+    """A part in its place: its variables are some of the whole's, whose first coordinate and speed
+    are at ``first``."""
+
+    def __init__(
+        self, key: str, prefix: str, part: Part, whole: Variables, first: tuple[int, int]
+    ) -> None:
+        self.key, self.prefix, self.derived, self.terms = key, prefix, derive_part(part), part.terms
+        own = self.terms.symbols
+        self.q = slice(first[0], first[0] + len(own.coordinates))
+        self.u = slice(first[1], first[1] + len(own.speeds))
+        p = (part.parameter(prefix, each, whole) for each in own.parameters)
+        w = (part.input(prefix, each, whole) for each in own.inputs)
+        self._arguments = [whole.q[self.q], whole.u[self.u], whole.udot[self.u]]
+        self._arguments += [ca.vertcat(SX(0, 1), *values) for values in (w, p)]
+        self._arguments.append(whole.t)
+        self.lam = column_of(self.called(self.terms.constraints))
+        values = self.derived.function.call([*self._arguments, self.lam])
+        count = len(Pieces._fields)
+        self.pieces, self._of_tree = Pieces(*values[:count]), values[count:]
+
+    def called(self, names: Sequence[str]) -> tuple[str, ...]:
+        """What the whole calls something of these names."""
+        return tuple(f"{self.prefix}{name}" for name in names)
+
+    def tree(self, rows: Sequence[int]) -> TreeNode:
+        """Its tree, with its rows at these places."""
+        return self.derived.tree.used(self.key, self.prefix, rows, iter(self._of_tree))
+
+    def levels(self, speeds: int) -> Levels:
+        """Its rows, over so many speeds of the whole."""
+        names, own = self.called(self.terms.constraints), self.pieces
+        sides = SX(len(names), self.u.start), SX(len(names), speeds - self.u.stop)
+        return Levels.known(names, own.phi, own.psi, ca.horzcat(sides[0], own.A, sides[1]), own.b)
+
+    def put_in(self, *expressions: SX) -> list[SX]:
+        """Expressions of the part in the variables of the whole."""
+        return self._put_in(self.derived.function_of(expressions))
+
+    def _put_in(self, function: ca.Function) -> list[SX]:
+        return list(function.call([*self._arguments, SX.nan(len(self.terms.constraints))]))
+
+    def quantity(self, name: str) -> SX:
+        """A quantity that the part has a name for."""
+        function = self.derived.quantity(name)
+        if any(function.which_depends("i6", ["o0"], 1, False)) if function.numel_in(6) else False:
+            raise ModelError(
+                f"{self.prefix}{name} depends on the part's constraint forces, which constraints "
+                "and forces of the whole cannot use"
+            )
+        return self._put_in(function)[0]
+
+
 # --- leaves ---------------------------------------------------------------------------------------
 
 
 def leaf(terms: Terms, independent: Sequence[str] | None) -> TreeNode:
     """Equations without a tree as a node: R = 1, B = A, S = C."""
-    s = terms.symbols
-    given: dict[str, Any] = {
-        "name": terms.name,
-        "speeds": s.speeds,
-        "extra": s.speeds,
-        "rows": terms.constraints,
-    }
-    data = {"A": terms.A, "b": terms.b, "M": terms.M, "f": terms.f, "udot": s.udot}
-    where, order = tuple(range(len(terms.constraints))), order_of(terms)
-    if not terms.constraints:
-        choice = Choice("automatic")
-    elif terms.S is not None and independent is None:
-        return _with_complement(terms, terms.S, given, data, order)
-    else:
+    s, rows = terms.symbols, terms.constraints
+    choice, known = Choice("automatic"), None
+    if rows:
         samples = Samples(terms.chart, terms.levels)
-        with blamed(terms.name):
-            choice = chosen(terms.A, samples, s.speeds, 0, independent)
-        made = TreeNode(**given, **data, where=where, choice=choice, order=order)
-        return made.following(terms.b, samples)
-    return TreeNode(**given, **data, where=where, choice=choice, order=order)
+        if terms.S is not None and independent is None:
+            choice, known = _known_complement(terms, terms.S, samples)
+        else:
+            with blamed(terms.name):
+                choice = choose(terms.A, samples, s.speeds, 0, independent)
+    made = TreeNode(
+        name=terms.name,
+        speeds=s.speeds,
+        extra=s.speeds,
+        rows=rows,
+        where=tuple(range(len(rows))),
+        A=terms.A,
+        M=terms.M,
+        f=terms.f - terms.M @ s.udot,
+        choice=choice,
+        order=order_of(terms),
+    )
+    if known is not None:
+        vars(made)["complement"] = known
+    return made.with_implied(terms.b, samples) if rows else made
 
 
-def _with_complement(
-    terms: Terms, S: SX, given: Mapping[str, Any], data: Mapping[str, SX], order: int
-) -> TreeNode:
-    """A leaf whose complement its author knows; its columns are speeds where S has rows of 1."""
-    count, where = len(terms.constraints), tuple(range(len(terms.constraints)))
-    samples = Samples(terms.chart, terms.levels)
-    free = [_unit_row(S, k) for k in range(S.shape[1])]
+def _known_complement(terms: Terms, S: SX, samples: Samples) -> tuple[Choice, Complement]:
+    """Of a leaf whose author knows it; its columns are speeds where S has rows of 1."""
+    free = tuple(_unit_row(S, k) for k in range(S.shape[1]))
     if None not in free:
         choice = Choice("partition", tuple(k for k in free if k is not None))
-        P, left = choice.complement(terms.A).P, choice.complement(terms.A).left
-    else:
-        A = samples.of(terms.A)[0]
-        usual = samples.lengths(terms.A)
-        rows = independent_rows(A / usual[:, None], typical_rank(A, usual))
-        choice, P, left = Choice("orthonormal", rows=rows), SX(S.shape[0], count), where
-        Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
-        P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
-    made = TreeNode(**given, **data, where=where, choice=choice, order=order)
-    vars(made)["complement"] = Complement(S, P, tuple(free), left)
-    return made.following(terms.b, samples)
+        return choice, replace(choice.complement(terms.A), C=S, free=free)
+    A, usual = samples.of(terms.A)[0], samples.lengths(terms.A)
+    rows = independent_rows(A / usual[:, None], typical_rank(A, usual))
+    P = SX(S.shape[0], len(terms.constraints))
+    Q, R = ca.qr(ca.densify(terms.A[list(rows), :].T))
+    P[:, list(rows)] = Q @ ca.solve(R.T, SX.eye(len(rows)))
+    left = tuple(range(len(terms.constraints)))
+    return Choice("orthonormal", rows=rows), Complement(S, P, free, left)
 
 
 def _unit_row(S: SX, column: int) -> int | None:
@@ -161,83 +228,7 @@ def _unit_row(S: SX, column: int) -> int | None:
     return None
 
 
-# --- choices --------------------------------------------------------------------------------------
-
-
-def chosen(
-    B: SX,
-    samples: Samples,
-    columns: Sequence[str],
-    kept: int,
-    independent: Sequence[str] | None = None,
-    method: str = "automatic",
-    terms: SX | None = None,
-) -> Choice:
-    """How to make the complement of B, seen at some states; the first ``kept`` columns stay free
-    rather than others. A row is measured by the ``terms`` that its entries are made of."""
-    if method not in METHODS:
-        raise ArgumentError(unknown("complement", method, METHODS))
-    usual = samples.lengths(B if terms is None else terms)
-    factors = tuple(even_factors(usual).tolist())
-    if independent is None and method != "partition":
-        choice = Choice(method, kept=kept, factors=factors)
-        found = choice.eliminated(B, SX(B.shape[0], 0))
-        core = found.rest[:, : B.shape[1]]
-        costs = [_operations(core[k, :]) for k in range(core.shape[0])]
-        held, left = _typical(samples.of(B), samples.of(core), usual)
-        wanted = held - len(found.steps)  # of the core alone all may be rounding
-        return replace(choice, rows=independent_rows(left, wanted, costs))
-    held, values = _typical(samples.of(B), samples.of(B), usual)
-    values = values / usual[:, None]
-    if independent is None:
-        free = free_columns(values, kept, held)
-    else:
-        free = _named(values, columns, independent, held)
-    return Choice("partition", free, factors=factors)
-
-
-def pivoting(A: SX, samples: Samples) -> Choice:
-    """To pivot among all rows of A at every state, once they are of one size."""
-    return Choice("pivoted", factors=tuple(even_factors(samples.lengths(A)).tolist()))
-
-
-def _operations(row: SX) -> int:
-    return int(ca.Function("row", [ca.vertcat(SX(0, 1), *ca.symvar(row))], [row]).n_instructions())
-
-
-def _typical(
-    values: Sequence[np.ndarray], others: Sequence[np.ndarray], usual: np.ndarray
-) -> tuple[int, np.ndarray]:
-    """The highest rank of the values, and others at the same state."""
-    if not all(np.isfinite(value).all() for value in (*values, *others)):
-        raise ModelError(
-            "the constraints have no value at a typical state; give a reference where they do"
-        )
-    ranks = [typical_rank(value, usual) for value in values]
-    return max(ranks), others[int(np.argmax(ranks))]
-
-
-def _named(
-    B: np.ndarray, columns: Sequence[str], independent: Sequence[str], bound: int
-) -> tuple[int, ...]:
-    """The columns that were asked for, if they do determine the others, of which there are so
-    many."""
-    for label in independent:
-        if label not in columns:
-            raise ModelError(f"independent: {unknown('free speed', label, columns)}")
-    wanted, held = len(columns) - bound, list(dict.fromkeys(independent))
-    if len(held) != wanted:
-        raise ModelError(
-            f"{wanted} speeds are independent here, but independent= names {len(held)}"
-        )
-    free = tuple(columns.index(label) for label in held)
-    others = np.delete(B, free, axis=1)
-    if typical_rank(others, np.ones(len(B))) < bound:
-        raise ModelError(
-            f"{', '.join(held)} do not determine the other speeds, so that no complement "
-            "with these as independent ones exists; choose others, or leave the choice open"
-        )
-    return free
+# --- orders ---------------------------------------------------------------------------------------
 
 
 def order_of(terms: Terms) -> int:
@@ -248,14 +239,11 @@ def order_of(terms: Terms) -> int:
         and (terms.N - SX.eye(len(s.speeds))).is_zero()
         and terms.n.is_zero()
     )
-    accelerations = len(terms.constraints) - terms.psi.numel()
-    velocities = terms.psi.numel() - terms.phi.numel()
-    raw = 2 if accelerations else 1 if velocities else 0
-    return constraint_order(s.q, s.u, terms.A, max(raw, 0 if trivial else 1))
+    return constraint_order(s, terms.A, max(raw_order(terms.levels), 0 if trivial else 1))
 
 
-def constraint_order(q: SX, u: SX, A: SX, least: int) -> int:
+def constraint_order(s: Variables, A: SX, least: int) -> int:
     """ν°, at least that of the rows as given and of the variables: the least order at which all
     rows are affine in the variables of that order, and variables of higher orders are mere
     derivatives."""
-    return 2 if ca.depends_on(A, u) else max(least, 1 if ca.depends_on(A, q) else 0)
+    return 2 if ca.depends_on(A, s.u) else max(least, 1 if ca.depends_on(A, s.q) else 0)

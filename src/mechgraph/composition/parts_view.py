@@ -4,6 +4,7 @@ that its parts have names for."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import casadi as ca
@@ -15,40 +16,14 @@ from ..motion.motion import column
 from ..motion.variables import Variables
 from ..vectors import angular_velocity, axis, symbol
 from ..vectors import column as vector
-from .part import DerivedPart
-
-
-class PlacedPart:
-    """A part in its place: its variables are some of the whole's."""
-
-    def __init__(
-        self, key: str, prefix: str, derived: DerivedPart, arguments: Sequence[SX]
-    ) -> None:
-        self.key, self.prefix, self.derived = key, prefix, derived
-        self.arguments = list(arguments)  # q, u, u̇, w, p, t
-
-    def put_in(self, function: ca.Function, multipliers: SX | None = None) -> list[SX]:
-        """The results of a function of the part, in the variables of the whole."""
-        count = len(self.derived.terms.constraints)
-        lam = SX.nan(count) if multipliers is None else multipliers
-        return list(function.call([*self.arguments, lam]))
-
-    def quantity(self, name: str) -> SX:
-        """A quantity that the part has a name for."""
-        function = self.derived.quantity(name)
-        if any(function.which_depends("i6", ["o0"], 1, False)) if function.numel_in(6) else False:
-            raise ModelError(
-                f"{self.prefix}{name} depends on the part's constraint forces, which constraints "
-                "and forces of the whole cannot use"
-            )
-        return self.put_in(function)[0]
+from .part import PlacedPart
 
 
 class PartsView:
     """Variables and quantities by name: ``v["x"]``, ``v["left.tip"]``, ``v["left.tip'"]``."""
 
-    def __init__(self, symbols: Variables, placed: Sequence[PlacedPart]) -> None:
-        self._symbols, self._placed_parts = symbols, placed
+    def __init__(self, symbols: Variables, parts: Sequence[PlacedPart]) -> None:
+        self.symbols, self.parts = symbols, parts
         self._rates: dict[str, SX] = {}
         self._qdot: SX | None = None
         self._outputs: dict[str, SX] = {}
@@ -75,7 +50,7 @@ class PartsView:
         self._outputs[name] = value
 
     def __getitem__(self, name: str) -> SX:
-        s = self._symbols
+        s = self.symbols
         if name in (*s.coordinates, *s.speeds, *s.inputs, *s.parameters, "t"):
             return s[name]
         if name in self._rates:
@@ -88,10 +63,10 @@ class PartsView:
             return self._outputs[name]
         if name.endswith("'") and name[:-1] in self._outputs:
             return self.rate(self._outputs[name[:-1]])
-        for placed in sorted(self._placed_parts, key=lambda placed: -len(placed.prefix)):
-            inner = name.removeprefix(placed.prefix)
-            if name.startswith(placed.prefix) and inner in placed.derived.names:
-                return placed.quantity(inner)
+        for part in sorted(self.parts, key=lambda part: -len(part.prefix)):
+            inner = name.removeprefix(part.prefix)
+            if name.startswith(part.prefix) and inner in part.derived.names:
+                return part.quantity(inner)
         raise ModelError(unknown("name", name, self._known))
 
     def _higher(self, name: str) -> SX | None:
@@ -99,30 +74,26 @@ class PartsView:
         plain = name.rstrip("'")
         for k in range(2, len(name) - len(plain) + 1):
             speed = name[:-k]
-            if speed in self._symbols.speeds:
+            if speed in self.symbols.speeds:
                 return self.higher.setdefault((speed, k), symbol(name))
         return None
 
     @property
     def _known(self) -> list[str]:
-        s = self._symbols
+        s = self.symbols
         own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
-        parts = (
-            f"{placed.prefix}{name}"
-            for placed in self._placed_parts
-            for name in placed.derived.names.known
-        )
-        return list(dict.fromkeys([*own, *self._outputs, *parts]))
+        parts = (part.called(part.derived.names.known) for part in self.parts)
+        return list(dict.fromkeys([*own, *self._outputs, *chain(*parts)]))
 
     def rate(self, value: Any) -> SX:
         """The time derivative of an expression of coordinates and time."""
-        s, value = self._symbols, SX(value)
+        s, value = self.symbols, SX(value)
         if ca.depends_on(value, ca.vertcat(s.u, s.udot, s.w)):
             raise ModelError("a rate is taken of coordinates and time only")
         if self._qdot is None:
             raise ModelError("rates of coordinates cannot be made of rates of others")
-        rate = ca.jtimes(ca.vec(ca.densify(value)), s.q, self._qdot)
-        rate = rate + ca.jtimes(ca.vec(ca.densify(value)), s.t, SX(1))
+        entries = ca.vec(ca.densify(value))
+        rate = ca.jtimes(entries, s.q, self._qdot) + ca.jtimes(entries, s.t, SX(1))
         return ca.reshape(rate, *value.shape)
 
     def angular_velocity(self, R: SX) -> SX:
@@ -144,14 +115,10 @@ class PartsView:
     def of(self, part: str, quantity: Callable[[Motion], Any]) -> SX:
         """A quantity of the motion of a part that came from a ``System``, such as
         ``v.of("left", lambda m: m.axis("wheel", "y"))``."""
-        found = {placed.key: placed for placed in self._placed_parts}
+        found = {each.key: each for each in self.parts}
         if part not in found:
             raise ModelError(unknown("part", part, found))
-        placed = found[part]
-        terms = placed.derived.terms
-        s = terms.symbols
-        value = column(quantity(terms.chart.motion))
-        return SX(ca.Function("of", [s.q, s.u, s.udot, s.w, s.p, s.t], [value])(*placed.arguments))
+        return found[part].put_in(column(quantity(found[part].terms.chart.motion)))[0]
 
     def __repr__(self) -> str:
         return f"<names: {', '.join(self._known[:20])}>"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
+import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
@@ -14,7 +15,40 @@ from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
 from ..motion.levels import Levels
 from ..motion.variables import Variables
-from .higher_order import Higher, HigherRow, read
+
+Higher = Mapping[tuple[str, int], SX]  # u⁽ᵏ⁾ of a speed, k > 1, as symbols
+
+
+@dataclass(frozen=True, eq=False)
+class HigherRow:
+    """A row of high order: the derivatives u⁽ᵏ⁾ that it is of, k, and whether it is affine in
+    them."""
+
+    name: str
+    value: SX
+    highest: SX
+    k: int
+    affine: bool
+
+    @property
+    def raised(self) -> int:
+        """The k of its first derivative that is affine."""
+        return self.k if self.affine else self.k + 1
+
+
+def _read(symbols: Variables, higher: Higher, name: str, value: SX) -> HigherRow:
+    """A row by what it depends on."""
+    k = max((k for (_, k), x in higher.items() if ca.depends_on(value, x)), default=1)
+    highest = derivatives(symbols, higher, k)
+    slopes = ca.jacobian(value, highest)
+    return HigherRow(name, value, highest, k, not ca.depends_on(slopes, highest))
+
+
+def derivatives(s: Variables, higher: Higher, k: int) -> SX:
+    """u⁽ᵏ⁾ of all speeds; of those that nobody named symbols that nothing depends on."""
+    if k == 1:
+        return s.udot
+    return ca.vertcat(*(higher.get((name, k), SX.sym("none")) for name in s.speeds))
 
 
 def new_rows(
@@ -27,17 +61,14 @@ def new_rows(
     it depends on."""
     rows: dict[Level, Rows] = {level: [] for level in LEVELS}
     high: list[HigherRow] = []
-    for name, value in stated:
-        count = value.numel()
-        names = [name] if count == 1 else [f"{name}: {k + 1}" for k in range(count)]
-        for row, each in zip(names, ca.vertsplit(value), strict=True):
-            if ca.depends_on(each, symbols.w):
-                raise ModelError(f"constraint {row!r} must not depend on inputs")
-            found = read(symbols, higher, row, each)
-            if found.k > 1 or not found.affine:
-                high.append(found)
-            else:
-                rows[_level(symbols, row, each)].append((row, each))
+    for row, value in stated:
+        if ca.depends_on(value, symbols.w):
+            raise ModelError(f"constraint {row!r} must not depend on inputs")
+        found = _read(symbols, higher, row, value)
+        if found.k > 1 or not found.affine:
+            high.append(found)
+        else:
+            rows[_level(symbols, row, value)].append((row, value))
     levels = Levels(symbols, rate, rows)
     for k, row in enumerate(levels.names):
         if not ca.sparsify(levels.A[k, :]).nnz():
@@ -68,16 +99,23 @@ class WithRate:
     rate: Any
 
 
-def rated_rows(s: Variables, rate: Callable[[SX], SX], rows: Mapping[str, tuple[SX, SX]]) -> Levels:
-    """Position rows φ whose rates ψ are given, by name."""
-    phi, psi = (ca.vertcat(*values) for values in zip(*rows.values(), strict=True))
-    return Levels.known(tuple(rows), phi, psi, ca.jacobian(psi, s.u), rate(psi))
+def rated_rows(
+    s: Variables, rate: Callable[[SX], SX], rows: Sequence[tuple[str, SX, SX]]
+) -> Levels:
+    """Position rows φ whose rates ψ are given: (name, φ, ψ) of each."""
+    names, *values = zip(*rows, strict=True)
+    phi, psi = (ca.vertcat(*each) for each in values)
+    return Levels.known(names, phi, psi, ca.jacobian(psi, s.u), rate(psi))
 
 
 def raw_order(levels: Levels) -> int:
     """The highest order at which a row was given."""
+    return max(_orders_of(levels), default=0)
+
+
+def _orders_of(levels: Levels) -> list[int]:
     first, second, third = levels.phi.numel(), levels.psi.numel(), len(levels.names)
-    return 2 if third > second else 1 if second > first else 0
+    return [0] * first + [1] * (second - first) + [2] * (third - second)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,33 +130,47 @@ class Stack:
 
 def stacked(owners: Sequence[Levels]) -> Stack:
     """The rows of all owners, each over all speeds, as one."""
-    flat = [
-        (level, owner, k)
-        for owner, levels in enumerate(owners)
-        for k, level in enumerate(_levels_of(levels))
-    ]
-    order = sorted(range(len(flat)), key=lambda k: (flat[k][0], k))
-    place = {flat[k][1:]: position for position, k in enumerate(order)}
+    orders = [order for levels in owners for order in _orders_of(levels)]
+    order = sorted(range(len(orders)), key=lambda k: orders[k])
     names = [name for levels in owners for name in levels.names]
     taken = sorted({name for name in names if names.count(name) > 1})
     if taken:
         raise ModelError(f"two constraints have the name {taken[0]!r}; give parts a prefix")
-
-    def column(values: Sequence[SX], highest: int) -> SX:
-        chosen = (flat[k] for k in order if flat[k][0] <= highest)
-        return ca.densify(ca.vertcat(SX(0, 1), *(values[owner][k] for _, owner, k in chosen)))
-
+    moving = [k for k in order if orders[k] < 2]
+    every = [ca.vertcat(x.psi, SX(len(x.names) - x.psi.numel(), 1)) for x in owners]
     levels = Levels.known(
         tuple(names[k] for k in order),
-        column([each.phi for each in owners], 0),
-        column([each.psi for each in owners], 1),
+        ca.densify(ca.vertcat(*(each.phi for each in owners))),
+        ca.densify(ca.vertcat(*every)[moving, :]),
         ca.vertcat(*(each.A for each in owners))[order, :],
-        column([each.b for each in owners], 2),
+        ca.densify(ca.vertcat(*(each.b for each in owners))[order, :]),
     )
-    where = [tuple(place[k, j] for j in range(len(own.names))) for k, own in enumerate(owners)]
+    place, ends = np.argsort(order), np.cumsum([len(each.names) for each in owners])
+    where = [tuple(map(int, own)) for own in np.split(place, ends[:-1])]
     return Stack(levels, order, where)
 
 
-def _levels_of(levels: Levels) -> list[int]:
-    first, second, third = levels.phi.numel(), levels.psi.numel(), len(levels.names)
-    return [0] * first + [1] * (second - first) + [2] * (third - second)
+# --- norms ----------------------------------------------------------------------------------------
+
+MONITORS = ("‖q̄0‖", "‖q̄1‖", "‖q̄2‖", "‖f̄‖", "‖q̄2, f̄‖")
+
+
+def monitors(levels: Levels, udot: SX, forces: Callable[[], SX]) -> dict[str, Callable[[], SX]]:
+    """Norms of what every motion should leave zero, as outputs of a run: of the rows at each order,
+    of the projected ``forces``, and of the last two."""
+
+    def rows() -> SX:
+        return levels.A @ udot + levels.b
+
+    found: tuple[Callable[[], SX], ...] = (
+        lambda: levels.phi,
+        lambda: levels.psi,
+        rows,
+        forces,
+        lambda: ca.vertcat(rows(), forces()),
+    )
+    return {name: _norm(value) for name, value in zip(MONITORS, found, strict=True)}
+
+
+def _norm(value: Callable[[], SX]) -> Callable[[], SX]:
+    return lambda: ca.sqrt(ca.sumsqr(value())) if value().numel() else SX(0)

@@ -16,6 +16,7 @@ from ..arguments import Numbers, one_of
 from ..closures.complement import AT_A_STATE
 from ..errors import UnsupportedError
 from ..numerics.rank import Independent, pseudoinverse
+from ..numerics.tolerances import TINY
 from ..results.second_order import SecondOrderModel
 from .linear import linearized
 from .node import TreeNode
@@ -39,6 +40,7 @@ class Labelled:
     columns: tuple[str, ...]
     expression: SX
     equations: Equations
+    node: TreeNode
 
     def __call__(
         self,
@@ -50,16 +52,10 @@ class Labelled:
         udot: Any = None,
     ) -> np.ndarray:
         """Its numbers at a state, with a batch as leading axes."""
-        numeric, axes = (
-            self.equations.numeric,
-            2 if self.columns or not self.expression.numel() else 1,
-        )
-        kernel = numeric.kernel(
-            ("subsystem", self.name),
-            lambda: [ca.densify(self.expression)],
-            [axes],
-            self.equations.terms.symbols.udot,
-        )
+        numeric, symbols = self.equations.numeric, self.equations.terms.symbols
+        axes = [2 if self.columns or not self.expression.numel() else 1]
+        key = "subsystem", self.name, self.node
+        kernel = numeric.kernel(key, lambda: [ca.densify(self.expression)], axes, symbols.udot)
         arguments = numeric.arguments(q, u, t, inputs, parameters)
         return kernel(*arguments, numeric.arguments.accelerations(udot))[0]
 
@@ -141,9 +137,14 @@ class Subsystem:
         assert isinstance(own, TreeClosure)
         return own
 
+    @property
+    def _levels(self) -> list[Subsystem]:
+        """This one, and all below it."""
+        return [Subsystem(self._equations, node) for node in self._node]
+
     def _labelled(self, letter: str, rows: Any, columns: Any, expression: SX) -> Labelled:
         name = f"{letter} of {self.name}"
-        return Labelled(name, tuple(rows), tuple(columns), expression, self._equations)
+        return Labelled(name, tuple(rows), tuple(columns), expression, self._equations, self._node)
 
     @property
     def A(self) -> Labelled:
@@ -199,8 +200,8 @@ class Subsystem:
         method: "svd" (orthonormal columns, by singular values) or "qr" (with pivoting: columns are
             speeds, another choice at every state).
         """
-        made = AT_A_STATE[one_of("complement: method", method, AT_A_STATE)]
-        return made(self.full_A(q, u, t, None, parameters))
+        find = AT_A_STATE[one_of("complement: method", method, AT_A_STATE)]
+        return find(self.full_A(q, u, t, None, parameters))
 
     def accelerations(
         self,
@@ -222,18 +223,13 @@ class Subsystem:
             )
         S = self.complement(q, u, t, parameters, method)
         A, M = self.full_A(q, u, t, None, parameters), equations.mass_matrix(q, t, parameters)
+        rows = [k for node in self._node for k in node.where]
         b = equations.numeric.evaluate(
-            "b along the tree", lambda: self._full_b, 1, q, u, t, inputs, parameters
+            "b along the tree", lambda: equations.terms.b[rows], 1, q, u, t, inputs, parameters
         )
         e = -pseudoinverse(A) @ b
         left = S.T @ (equations.forces(q, u, t, inputs, parameters) - M @ e)
         return np.asarray(S @ np.linalg.solve(S.T @ M @ S, left) + e)
-
-    @property
-    def _full_b(self) -> SX:
-        """b of the rows of ``full_A``."""
-        rows = [k for node in self._node for k in node.where]
-        return self._equations.terms.b[rows]
 
     def singular(
         self, q: Numbers, u: Numbers | None = None, t: Any = 0.0, parameters: Any = None
@@ -243,14 +239,12 @@ class Subsystem:
         The rank is compared with that of typical states of the same level.
         """
         found = {}
-        for node in self._node:
-            if node.rows:
-                A = Subsystem(self._equations, node).full_A(q, u, t, None, parameters)
-                lost = _lost(A, len(node.speeds) - len(node.free))
+        for level in self._levels:
+            if level._node.rows:
+                A = level.full_A(q, u, t, None, parameters)
+                lost = _lost(A, len(level.speeds) - len(level.independent))
                 if lost.any():
-                    found[node.name] = [
-                        row for row, part in zip(node.all_rows, lost, strict=True) if part
-                    ]
+                    found[level.name] = np.array(level._node.all_rows)[lost].tolist()
         return found
 
     def failing(
@@ -260,11 +254,10 @@ class Subsystem:
         None if there is none, and where it is chosen anew at every state."""
         if isinstance(self._own.own, PivotedWay):
             return None
-        every = (Subsystem(self._equations, node) for node in reversed(list(self._own.tree)))
-        bad = (
-            level for level in every if not np.isfinite(level.C(q, u, t, None, parameters)).all()
-        )
-        return next(bad, None)
+        for level in reversed(Subsystem(self._equations, self._own.tree)._levels):
+            if not np.isfinite(level.C(q, u, t, None, parameters)).all():
+                return level
+        return None
 
     def linearize(
         self,
@@ -306,4 +299,4 @@ def _lost(A: np.ndarray, typical: int) -> np.ndarray:
     """Rows that take part in the combinations that vanish beyond the typical rank."""
     found = Independent(A)
     part = np.abs(found.U[:, found.rank : typical]).max(axis=1, initial=0.0)
-    return part > 0.1 * part.max(initial=1e-300)
+    return part > 0.1 * part.max(initial=TINY)

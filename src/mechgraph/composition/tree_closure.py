@@ -14,8 +14,12 @@ from casadi import SX
 
 from ..closures.complement import Choice, Complement
 from ..closures.expressions import Factor, multipliers_of
-from ..contract.own_closure import Forces, OwnClosure, Way
-from .node import TreeNode
+from ..contract.closing import Forces, OwnClosure, Way
+from ..motion.chart import Chart
+from ..motion.levels import Levels
+from ..motion.samples import Samples
+from .choices import choose, pivoting
+from .node import Particular, TreeNode
 
 if TYPE_CHECKING:
     from ..contract.closed import Closed
@@ -49,10 +53,11 @@ class TreeWay(ComplementWay):
     node: TreeNode
 
     def accelerations(self, f: SX, b: SX) -> SX:
-        pulled = self.node.pulled(f, b)
+        particular = Particular(self.node, b)
         if not self.node.free:
-            return ca.densify(pulled.e)
-        return ca.densify(pulled.moved(self._factor.solve(ca.densify(pulled.forces))))
+            return ca.densify(particular.e)
+        z = self._factor.solve(ca.densify(particular.pulled(f)))
+        return ca.densify(particular.plus(z))
 
     @cached_property
     def _factor(self) -> Factor:
@@ -104,6 +109,40 @@ class PivotedWay(ComplementWay):
     @property
     def condition(self) -> SX:
         return self._factor.condition
+
+
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """A step x along the speeds with A x + φ = 0 for the position rows, or A x + ψ = 0. Rows are
+    taken all at once, not along the tree: what a part has to search for its own rows alone (a bar
+    its length) may follow from rows of the whole by mere constants.
+
+    every: heed all rows, not those alone that are independent at typical states.
+    """
+
+    chart: Chart
+    levels: Levels
+    every: bool
+
+    def __call__(self, left: SX) -> SX:
+        """left: φ or ψ."""
+        count, total = self.levels.phi.numel(), left.numel()
+        choice = self._positions if total == count else self._velocities
+        return ca.densify(choice.least(self.levels.A[:total, :], -left))
+
+    @cached_property
+    def _positions(self) -> Choice:
+        return self._choice(self.levels.phi.numel())
+
+    @cached_property
+    def _velocities(self) -> Choice:
+        return self._choice(self.levels.psi.numel())
+
+    def _choice(self, count: int) -> Choice:
+        samples, A = Samples(self.chart, self.levels), self.levels.A[:count, :]
+        if self.every:
+            return pivoting(A, samples)
+        return choose(A, samples, self.chart.symbols.speeds, 0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,12 @@ from scipy.sparse import csc_matrix, diags
 from ..arguments import numbers
 from ..closures import sparse
 from ..closures.closure import CLOSURES
-from ..closures.expressions import BADLY_CONDITIONED, known
-from ..closures.numbers import Solution, bordered, solved
+from ..closures.expressions import BADLY_CONDITIONED, SINGULAR, mask_unknown
+from ..closures.numbers import Solution, bordered, solve_constrained
 from ..closures.numbers import constraint_forces as forces_of
 from ..errors import ArgumentError, UnsupportedError, warn
-from ..numerics.scales import multiplied
-from ..numerics.tolerances import EPSILON, FADING, KNOWN, TINY, UNKNOWN
+from ..numerics.scales import multiply_rows
+from ..numerics.tolerances import EPSILON, FADING, KNOWN, MET, PROXIMAL, TINY, UNKNOWN
 from .closed import Closed
 from .evaluator import Evaluator
 from .state import Given, State
@@ -26,10 +26,6 @@ from .terms import Terms
 from .valueless import without_value
 
 NAMED = 6  # speeds in a message
-# least eigenvalue of M + AᵀA, free of units, that counts as none: it is known to one rounding of
-# its largest entries, which are one, so that less leaves a relative error of more than UNKNOWN
-NO_INERTIA = EPSILON / UNKNOWN
-CLOSED = 1e-13  # relative error of A u̇ + b = 0 up to which a closure inside a kernel is taken
 
 
 def accelerations(numeric: Evaluator, given: Given, threads: int = 1) -> np.ndarray:
@@ -47,24 +43,24 @@ def accelerations(numeric: Evaluator, given: Given, threads: int = 1) -> np.ndar
         return solve(numeric, given)[0]
     out = numeric.at(given, "closed", lambda: checked(closed), 1, threads)
     udot, error = out[..., :-1], out[..., -1]
-    return udot if (error < CLOSED).all() else solve(numeric, given)[0]
+    return udot if (error < MET).all() else solve(numeric, given)[0]
 
 
 def _known_udot(closed: Closed) -> SX:
     """u̇, no number where more than a warning has to be said."""
-    return known(closed.udot, closed.way.condition, BADLY_CONDITIONED)
+    return mask_unknown(closed.udot, closed.way.condition, BADLY_CONDITIONED)
 
 
 def checked(closed: Closed) -> SX:
-    """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than CLOSED
+    """u̇ and the largest |A u̇ + b| relative to the terms that make up its row; more than MET
     where M is badly conditioned, too, and no number where u̇ is none."""
     udot, rows = closed.udot, list(closed.way.unsure)
-    badly = CLOSED * BADLY_CONDITIONED**2 * closed.way.condition
-    badly += (1e-300 * ca.sum1(udot)) ** 2
+    badly = MET * BADLY_CONDITIONED**2 * closed.way.condition
+    badly += (TINY * ca.sum1(udot)) ** 2
     if not rows:
         return ca.vertcat(udot, badly)
     even = closed.terms.scales.factors[rows]
-    A, b = (multiplied(even, each) for each in (closed.terms.A[rows, :], closed.terms.b[rows]))
+    A, b = (multiply_rows(even, each) for each in (closed.terms.A[rows, :], closed.terms.b[rows]))
     held = sorted(set(A.sparsity().get_col()))
     sizes = ca.sum2(ca.fabs(A)) * ca.norm_inf(udot[held]) + ca.fabs(b)
     left = ca.fabs(A @ udot + b) / (sizes + FADING * ca.norm_inf(sizes) + TINY)
@@ -85,7 +81,7 @@ def solve(numeric: Evaluator, given: Given) -> tuple[np.ndarray, np.ndarray]:
     if terms.has_friction:
         factor, G = bordered, _directions(numeric, at)
     try:
-        solution = solved(factor, M, f, A, b, G, terms.scales)
+        solution = solve_constrained(factor, M, f, A, b, G, terms.scales)
     except np.linalg.LinAlgError:
         raise ArgumentError(undetermined_message(numeric, at)) from None
     _judge(numeric, at, solution.error)
@@ -133,6 +129,40 @@ def _solve_large(numeric: Evaluator, at: State) -> tuple[np.ndarray, np.ndarray]
     return np.reshape(udot, (*at.batch, -1)), np.reshape(factors * np.array(lam), (*at.batch, -1))
 
 
+def least_step(numeric: Evaluator, at: State, left: np.ndarray) -> np.ndarray:
+    """The step x along the speeds with A x = −left of the first rows of A that has the least
+    kinetic energy: the closure, without forces; none where something has no value."""
+    count = left.shape[-1]
+    factors = numeric.terms.scales.factors[:count]
+    left = factors * left
+    if numeric.large:
+        states = zip(numeric.sparse_matrices(at), left, strict=True)
+        even = diags(factors)
+        return np.array([_step(M, csc_matrix(even @ A[:count]), r) for (M, _, A, _), r in states])
+    M = numeric.at(at, "M", lambda: numeric.terms.M, 2)
+    A = numeric.at(at, "A", lambda: numeric.terms.A, 2)[..., :count, :] * factors[:, None]
+    known = np.isfinite(left).all(axis=-1)
+    known &= np.isfinite(np.concatenate([M, A], axis=-2)).all(axis=(-1, -2))
+    step = np.zeros_like(at.u)
+    step[known] = _dense_step(M[known], A[known], left[known])
+    return step
+
+
+def _step(M: csc_matrix, A: csc_matrix, left: np.ndarray) -> np.ndarray:
+    none = np.zeros(M.shape[0])
+    known = all(np.isfinite(part).all() for part in (M.data, A.data, left))
+    return sparse.solve(M, none, A, left)[0] if known else none
+
+
+def _dense_step(M: np.ndarray, A: np.ndarray, left: np.ndarray) -> np.ndarray:
+    none, solve = np.zeros(M.shape[:-1]), CLOSURES["udwadia-kalaba"].solve
+    try:
+        return solve(M, none, A, left)[0]
+    except np.linalg.LinAlgError:  # what has no inertia, and nothing to hold it here, stays put
+        size = np.abs(M).max(axis=(-1, -2), initial=0.0, keepdims=True) + TINY
+        return solve(M + PROXIMAL * size * np.eye(M.shape[-1]), none, A, left)[0]
+
+
 def constraint_forces(
     numeric: Evaluator, at: State, nonideal: Any
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -166,7 +196,7 @@ def _judge(numeric: Evaluator, given: Given, error: np.ndarray) -> None:
         return
     at = numeric.read(given)
     inertia, names = _weakest(numeric, at)
-    if not worst < UNKNOWN or inertia < NO_INERTIA:
+    if not worst < UNKNOWN or inertia < SINGULAR:
         raise ArgumentError(undetermined_message(numeric, at))
     warn(
         f"the accelerations are known to about {worst:.0e} only (relative): the mass matrix "
@@ -187,7 +217,7 @@ def _warn_of_doubt(terms: Terms, rows: np.ndarray) -> None:
 
 def _warn_of_contradictions(terms: Terms, A: np.ndarray, b: np.ndarray, found: Solution) -> None:
     """Say so where no accelerations meet all constraints: those given are a compromise."""
-    row = contradicted(terms, A, b, found.udot, found.usual)
+    row = contradiction(terms, A, b, found.udot, found.usual)
     if row is not None:
         warn(
             f"no accelerations meet all constraints here: {row!r} is among those that "
@@ -196,7 +226,7 @@ def _warn_of_contradictions(terms: Terms, A: np.ndarray, b: np.ndarray, found: S
         )
 
 
-def contradicted(
+def contradiction(
     terms: Terms,
     A: np.ndarray,
     b: np.ndarray,
@@ -209,7 +239,7 @@ def contradicted(
     A, b, udot = A * scales.speeds / scales.rows[:, None], b / scales.rows, udot / scales.speeds
     left = np.abs(np.einsum("...ij,...j->...i", A, udot) + b)
     sizes = np.einsum("...ij,...j->...i", np.abs(A), np.abs(udot)) + np.abs(b)
-    rounding = CLOSED * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
+    rounding = MET * np.abs(A).sum(axis=-1) * np.asarray(usual)[..., None]
     wrong = left > KNOWN * sizes.max(axis=-1, keepdims=True, initial=0.0) + rounding
     return terms.constraints[int(np.argwhere(wrong)[0][-1])] if wrong.any() else None
 
@@ -217,15 +247,15 @@ def contradicted(
 # --- what is not determined -----------------------------------------------------------------------
 
 
-def undetermined(numeric: Evaluator, at: State) -> str | None:
+def undetermined_speeds(numeric: Evaluator, at: State) -> str | None:
     """Speeds that neither inertia nor a constraint determines, so that u̇ is not unique; None if
     there are none."""
     inertia, names = _weakest(numeric, at)
-    return names if inertia < NO_INERTIA else None
+    return names if inertia < SINGULAR else None
 
 
 def undetermined_message(numeric: Evaluator, at: State) -> str:
-    """What to say where the accelerations are not determined: what has no value, if anything has
+    """A message where the accelerations are not determined: what has no value, if anything has
     none, else what has no inertia."""
     chart = numeric.terms.chart
     valueless = without_value(numeric, at)
@@ -239,7 +269,7 @@ def undetermined_message(numeric: Evaluator, at: State) -> str:
             "or choose more of them"
         )
     rubbing = numeric.terms.rows.rubbing
-    if rubbing and undetermined(numeric, at) is None:
+    if rubbing and undetermined_speeds(numeric, at) is None:
         return (
             f"no forces hold the constraints here: the friction_actions of "
             f"{', '.join(rubbing)} take away what their multipliers bring; make them smaller"
@@ -256,8 +286,9 @@ def _weakest(numeric: Evaluator, at: State) -> tuple[float, str]:
 
 
 def _inertias(numeric: Evaluator, at: State) -> Iterator[tuple[float, str]]:
+    units = diags(numeric.terms.scales.speeds)
     for M, _, A, _ in numeric.sparse_matrices(at):
-        inertia, direction = sparse.least_inertia(M, A)
+        inertia, direction = sparse.least_inertia(units @ M @ units, A @ units)
         yield inertia, _moving(numeric.terms.symbols.speeds, direction)
 
 

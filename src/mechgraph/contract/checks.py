@@ -1,4 +1,4 @@
-"""What can be wrong with terms."""
+"""Checks of terms: names, variables and complements."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from ..errors import ModelError, UnsupportedError
 from ..graph.expressions import has_nan
 from ..motion.samples import Samples
 from ..numerics.rank import rank
+from ..numerics.tolerances import GIVEN, MET
 from ..vectors import NO_NUMBER
 
 if TYPE_CHECKING:
     from .terms import Terms
-
-NO_COMPLEMENT = 1e-8  # of A S, beside what it is made of
 
 
 def check_names(terms: Terms, outputs: dict[str, Any]) -> None:
@@ -52,7 +51,7 @@ def _is_output(terms: Terms, name: str) -> bool:
         return False
     sizes = [gap.numel_in(k) for k in range(gap.n_in())]
     numbers = [0.1 + 0.5 * np.random.default_rng(k).random(n) for k, n in enumerate(sizes)]
-    return abs(float(gap(*numbers))) < 1e-12
+    return abs(float(gap(*numbers))) < MET
 
 
 def check_expressions(terms: Terms) -> None:
@@ -102,12 +101,12 @@ def check_complement(terms: Terms) -> None:
 def _check_columns(A: np.ndarray, S: np.ndarray, rows: Collection[str]) -> None:
     left = np.abs(A @ S).max(axis=1, initial=0.0)
     size = np.abs(A).max(axis=1, initial=0.0) * np.abs(S).max(initial=0.0)
-    wrong = np.flatnonzero(left > NO_COMPLEMENT * size)
+    wrong = np.flatnonzero(left > GIVEN * size)
     if wrong.size:
         raise ModelError(
             f"S is no complement of the constraints: A S is not zero in the row of "
             f"{[*rows][wrong[0]]!r}"
         )
-    freedoms = A.shape[1] - (rank(A) if A.size else 0)
-    if np.linalg.matrix_rank(S) < freedoms:
+    freedoms = A.shape[1] - rank(A)
+    if rank(S.T) < freedoms:
         raise ModelError(f"S must have {freedoms} independent columns, one for each freedom")

@@ -10,16 +10,16 @@ import casadi as ca
 from casadi import SX
 
 from ..closures.closure import DEFAULT_CLOSURE
-from ..closures.expressions import ITERATIONS, PROXIMAL, Solver
+from ..closures.expressions import ITERATIONS, Solver
 from ..errors import UnsupportedError
 from ..graph.kinks import kinks
 from ..kernels import flow
 from ..kernels.routine import Routine
-from .own_closure import SolverWay, Way, free
-from .solver import is_massless, solver
+from ..numerics.tolerances import PROXIMAL
+from .closing import SolverWay, Way, free, is_massless, solver
 from .terms import Terms
 
-Account = bool | Literal["elements"]
+TrackWork = bool | Literal["elements"]
 
 
 class Closed:
@@ -27,7 +27,7 @@ class Closed:
 
     def __init__(self, terms: Terms, closure: str, proximal: float = PROXIMAL) -> None:
         self.terms, self.closure, self.proximal = terms, closure, proximal
-        self._flows: dict[tuple[bool, Account], flow.Flow] = {}
+        self._flows: dict[tuple[bool, TrackWork], flow.Flow] = {}
         self._by_count: dict[int, Solver] = {}
 
     # --- accelerations ----------------------------------------------------------------------------
@@ -102,7 +102,7 @@ class Closed:
 
     @cached_property
     def element_rates(self) -> SX:
-        """The same, whether it is zero or not, and the power of each element in
+        """``work_rates``, whether it is zero or not, and the power of each element in
         ``terms.working``."""
         terms = self.terms
         rates = ca.vertcat(terms.supplied, terms.dissipated, *terms.reactions.powers)
@@ -147,20 +147,20 @@ class Closed:
         return kinks(ca.vertcat(terms.f, terms.psi, terms.b, ca.vec(terms.G)))
 
     def flow(
-        self, udot: SX | None = None, project: bool = True, account: Account = False
+        self, udot: SX | None = None, project: bool = True, track_work: TrackWork = False
     ) -> flow.Flow:
         """q̇, u̇ (or another one) and the way back to the constraints, for integrators.
 
-        With ``account``, the work that is supplied and dissipated is integrated along, with
+        With ``track_work``, the work that is supplied and dissipated is integrated along, with
         "elements" that of each element, too.
         """
-        s, key = self.terms.symbols, (project, account)
+        s, key = self.terms.symbols, (project, track_work)
         if udot is None and key in self._flows:
             return self._flows[key]
         keep = self.projected if project else None
         rates = SX(0, 1)
-        if account:
-            rates = self.element_rates if account == "elements" else self.work_rates
+        if track_work:
+            rates = self.element_rates if track_work == "elements" else self.work_rates
         accelerations = self.udot if udot is None else udot
         made = flow.Flow(
             s.q, s.u, s.t, s.w, s.p, self.terms.qdot, accelerations, keep, work_rates=rates
@@ -171,7 +171,7 @@ class Closed:
 
     @property
     def routines(self) -> list[Routine]:
-        """What runs have called."""
+        """Functions that runs have called."""
         return [routine for made in self._flows.values() for routine in made.routines.values()]
 
 

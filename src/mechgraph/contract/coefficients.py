@@ -29,7 +29,7 @@ def coefficient(numeric: Evaluator, name: str, at: State, udot: Any = None) -> n
 
 
 class Written:
-    """What has a text, LaTeX and SymPy: some quantities of a formalism."""
+    """Some quantities of a formalism, as text, LaTeX and SymPy."""
 
     def __init__(self, equations: Equations, name: str | None = None) -> None:
         self._equations, self._name = equations, name

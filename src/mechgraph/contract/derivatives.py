@@ -42,7 +42,7 @@ class ColumnFunction:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Of the matrix."""
+        """Rows and columns of the matrix."""
         return self.column.size1_out(0), self.own.shape[1]
 
     @property

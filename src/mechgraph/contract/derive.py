@@ -9,11 +9,11 @@ from typing import Any
 from ..arguments import one_of
 from ..errors import UnsupportedError
 from ..formalisms import DEFAULT, FORMALISMS, Dynamics, formalism_of
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..motion.chart import Chart
 from ..motion.constraint_rows import ConstraintRows, constraint_rows
 from ..motion.reactions import Reactions, energies_of
-from .own_closure import FormalismWay, KnownComplement, OwnClosure
+from .closing import FormalismWay, KnownComplement, OwnClosure
 from .terms import Terms, TermsParts
 
 
@@ -27,16 +27,16 @@ def derive_terms(description: Description, formalism: str | None = None, **optio
         one_of(f"option of {name}", key, (*own, *listed.chart_options), UnsupportedError)
     chart = listed.chart(description, **{key: options[key] for key in options if key not in own})
     dynamics = listed.derive(chart, **{key: options[key] for key in options if key in own})
-    return _terms(chart, dynamics, name, (rederived, (description, name, options)))
+    return _terms(chart, dynamics, name, (derive_again, (description, name, options)))
 
 
-def rederived(description: Description, formalism: str, options: dict[str, Any]) -> Terms:
-    """The same terms again, where a pickle is opened."""
+def derive_again(description: Description, formalism: str, options: dict[str, Any]) -> Terms:
+    """Terms derived again, where a pickle is opened."""
     return derive_terms(description, formalism, **options)
 
 
 def _terms(chart: Chart, dynamics: Dynamics, formalism: str, recipe: tuple[Any, ...]) -> Terms:
-    """What the formalism delivers, with what is the same for all: constraints and energies."""
+    """Terms by a formalism, with what is the same for all: constraints and energies."""
     rows, reactions = constraint_rows(chart), _reactions(chart, dynamics)
     closure, energies = _closure(dynamics, rows), energies_of(reactions)
     return Terms.of(
@@ -51,11 +51,12 @@ def _closure(dynamics: Dynamics, rows: ConstraintRows) -> OwnClosure:
 
 
 def _reactions(chart: Chart, dynamics: Dynamics) -> Reactions:
-    """Of the formalism's own recursion, or else the same for all."""
-    rows = constraint_rows(chart)
+    """Reactions by the formalism's own recursion, or else those that are the same for all."""
     if dynamics.recursion is not None:
-        return Reactions(chart, rows, dynamics.recursion)
-    if "reactions" not in chart.derived:
-        chart.derived["reactions"] = Reactions(chart, rows)
-    shared: Reactions = chart.derived["reactions"]
-    return shared
+        return Reactions(chart, constraint_rows(chart), dynamics.recursion)
+    return _usual_reactions(chart)
+
+
+@derived_once
+def _usual_reactions(chart: Chart) -> Reactions:
+    return Reactions(chart, constraint_rows(chart))

@@ -17,7 +17,6 @@ from ..interrupts import remembered_interrupts
 from ..kernels import Kernel, flow
 from ..tables.outside import refusal
 from .closed import Closed, entries
-from .solver import sparse_matrix
 from .state import Given, State, StateReader
 from .terms import Terms
 from .valueless import force_without_value, is_searching
@@ -48,10 +47,10 @@ class Evaluator:
         built at the first call."""
         if key not in self.kernels:
             with remembered_interrupts():
-                self.kernels[key] = self.built(results(), axes, *extra)
+                self.kernels[key] = self.build(results(), axes, *extra)
         return self.kernels[key]
 
-    def kept(self, key: Any, derive: Callable[[], Derived]) -> Derived:
+    def keep(self, key: Any, derive: Callable[[], Derived]) -> Derived:
         """The expression (or several) kept under ``key``, derived when it is first asked for."""
         if key not in self._kept:
             with remembered_interrupts():
@@ -59,7 +58,7 @@ class Evaluator:
         found: Derived = self._kept[key]
         return found
 
-    def built(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
+    def build(self, results: list[SX], axes: list[int], *extra: SX) -> Kernel:
         """A kernel that nobody keeps yet."""
         s, (q, u, _, w, p) = self.terms.symbols, self.arguments(None, None, 0.0, None, None)
         arguments = [s.q, s.u, s.t, s.w, s.p, *extra]
@@ -117,7 +116,7 @@ class Evaluator:
         threads: int = 1,
         out: Any = None,
     ) -> np.ndarray:
-        """The same at a state, which may have been read before."""
+        """One expression at a state, which may have been read before."""
         if given[3] is None and given[4] is None and out is None and key in self.kernels:
             value = self.kernels[key].quick(*given[:3])
             if value is not None:
@@ -159,7 +158,14 @@ class Evaluator:
         count = int(np.prod(f.shape[:-1]))
         rows = (x.reshape(count, x.shape[-1]) for x in (M, f, A, b))
         for m, g, a, h in zip(*rows, strict=True):
-            yield sparse_matrix(self.terms.M, m), g, sparse_matrix(self.terms.A, a), h
+            yield sparse.with_entries(self.terms.M, m), g, sparse.with_entries(self.terms.A, a), h
+
+    def jacobian(self, at: State) -> np.ndarray | csc_matrix:
+        """A at one state, sparse if it is large."""
+        if not self.large:
+            return self.at(at, "A", lambda: self.terms.A, 2)
+        ((_, _, A, _),) = self.sparse_matrices(at)
+        return A
 
     @cached_property
     def rollout(self) -> flow.Rollout:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.sparse import csc_matrix, diags
+from scipy.sparse import csc_matrix
 
 from ..arguments import Numbers, one_state
-from ..closures import sparse
 from ..errors import ArgumentError
 from ..numerics.rank import Independent, dependent, rank
 from .state import State
@@ -32,9 +31,6 @@ def mobility(
     ``u`` matters where a constraint is not linear in the speeds.
     """
     at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
-    if equations.numeric.large:
-        dependent, _ = _dependent(equations, at)
-        return len(equations.speeds) - int((~dependent).sum())
     A, scales = _jacobian(equations, at), equations.terms.scales
     return len(equations.speeds) - rank(A, scales.rows, scales.speeds)
 
@@ -49,9 +45,11 @@ def redundant(
     """Names of the rows of A that depend on the rows before them at a configuration; those of
     contacts that are open hold nothing, and are not among them."""
     at = one_state(equations.numeric.arguments(q, u, t, None, parameters))
-    dependent, empty = _dependent(equations, at)
+    A, scales = _jacobian(equations, at), equations.terms.scales
+    empty = np.asarray(abs(A).sum(axis=1)).ravel() == 0
     idle = {k for k in _of_contacts(equations) if empty[k]}
-    return [equations.constraints[k] for k in np.flatnonzero(dependent) if k not in idle]
+    found = np.flatnonzero(dependent(A, scales.rows, scales.speeds))
+    return [equations.constraints[k] for k in found if k not in idle]
 
 
 def _of_contacts(equations: Equations) -> Iterator[int]:
@@ -61,23 +59,11 @@ def _of_contacts(equations: Equations) -> Iterator[int]:
         yield from rows.rows_of(constraint.name) if constraint.switched else ()
 
 
-def _dependent(equations: Equations, at: State) -> tuple[np.ndarray, np.ndarray]:
-    """Which rows of A depend on those before them, and which are nothing but zeros."""
-    if equations.numeric.large:
-        ((_, _, large, _),) = equations.numeric.sparse_matrices(at)
-        if not np.isfinite(large.data).all():
-            _jacobian(equations, at)
-        even = csc_matrix(diags(equations.terms.scales.factors) @ large)
-        return np.asarray(sparse.dependent(even)), np.asarray(abs(large).sum(axis=1)).ravel() == 0
-    A, scales = _jacobian(equations, at), equations.terms.scales
-    return dependent(A, scales.rows, scales.speeds), np.logical_not(A.any(axis=1))
-
-
-def _jacobian(equations: Equations, at: State) -> np.ndarray:
+def _jacobian(equations: Equations, at: State) -> np.ndarray | csc_matrix:
     """A, refused where it is no number: it has no rank."""
     with searching():
-        A = equations.numeric.at(at, "A", lambda: equations.terms.A, 2)
-    if not np.isfinite(A).all():
+        A = equations.numeric.jacobian(at)
+    if not np.isfinite(A.sum()):
         why = without_value(equations.numeric, at)
         raise ArgumentError(why or "the constraints have no slopes at this state")
     return A

@@ -23,7 +23,7 @@ apart.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -49,7 +49,6 @@ COMPONENTS = {
 # the same in the axes of the joint
 COMPONENTS |= {f"joint {what}": where for what, where in COMPONENTS.items()}
 EFFORTS = {"F": slice(0, 3), "M": slice(3, 6)}  # along the axis of an element
-ENERGIES = ("kinetic", "potential", "energy")
 EFFORT = {"rad": "N m", "m": "N"}  # of a multiplier, by the unit of what its constraint holds
 HOLDS = {"position": "m", "gap": "m", "tilt": "rad", "rotation": "rad"}  # rows, by first word
 RATE = {"rad": "rad/s", "m": "m/s", "1": "1/s", "rad/s": "rad/s²", "m/s": "m/s²"}
@@ -57,7 +56,7 @@ RATE = {"rad": "rad/s", "m": "m/s", "1": "1/s", "rad/s": "rad/s²", "m/s": "m/s�
 
 @dataclass(frozen=True, eq=False)
 class Quantity:
-    """What a name means: a column ``value`` of q, u, u̇, λ, w, p, t, with a label for each row.
+    """The meaning of a name: a column ``value`` of q, u, u̇, λ, w, p, t, with a label for each row.
 
     ``coordinates`` or ``speeds`` are the indices of the variables that it consists of, if it does.
     ``angular`` marks rows that are angles measured up to whole turns.
@@ -91,7 +90,7 @@ class Names:
         self._found: dict[str, Quantity] = {}
 
     def resolve(self, name: str) -> Quantity:
-        """What a name means; an ``ArgumentError`` with the nearest known one, if it means
+        """The meaning of a name; an ``ArgumentError`` with the nearest known one, if it means
         nothing."""
         if not isinstance(name, str):
             raise ArgumentError(
@@ -126,20 +125,13 @@ class Names:
     def _read(self, name: str) -> Quantity | None:
         plain = name.rstrip("'")
         primes = len(name) - len(plain)
-        ways = (self._variable(name), self._variable_of_joint(plain, primes))
-        for found in ways:
-            if found is not None:
-                return found
-        if primes == 0:
-            return (
-                self._at_rest(name)
-                or self._force(name)
-                or self._energy(name)
-                or self._energy_of(name)
-            )
-        if primes > 2:
-            return None
-        return self._derivative(name, plain, primes)
+        found = self._variable(name) or self._variable_of_joint(plain, primes)
+        if found is not None or primes > 2:
+            return found
+        if primes:
+            return self._derivative(name, plain, primes)
+        readers = (self._at_rest, self._force, self._energy, self._energy_of)
+        return next(filter(None, (read(name) for read in readers)), None)
 
     def _variable(self, name: str) -> Quantity | None:
         """A coordinate, speed, input, parameter, or time."""
@@ -151,10 +143,8 @@ class Names:
         if name in s.speeds:
             k = s.speeds.index(name)
             return Quantity(name, "speed", s.u[k], (self._unit(name),), speeds=(k,))
-        if name in s.inputs:
-            return Quantity(name, "input", s.w[s.inputs.index(name)], ("",))
-        if name in s.parameters:
-            return Quantity(name, "parameter", s.p[s.parameters.index(name)], ("",))
+        if name in s.inputs or name in s.parameters:
+            return Quantity(name, "input" if name in s.inputs else "parameter", s[name], ("",))
         return Quantity(name, "time", s.t, ("s",)) if name == "t" else None
 
     def _variable_of_joint(self, plain: str, primes: int) -> Quantity | None:
@@ -168,38 +158,29 @@ class Names:
         if primes == 0 and plain in chart.joint_coordinates:
             where = chart.joint_coordinates[plain]
             own = tuple(s.coordinates[k] for k in where)
-            units = tuple(self._unit(each) for each in own)
-            value = s.q[list(where)]
+            value, units = s.q[list(where)], self._units_of(own)
             return Quantity(name, "coordinate", value, units, coordinates=where, variables=own)
-        where = self._speeds_of(plain)
-        if primes and where:
-            speed = primes == 1 and plain not in chart.joint_speed_names
-            own = tuple(chart.joint_speed_names[k] for k in where)
-            units = tuple(self._unit(each) for each in own)
-            if speed:
-                return self._speed_of_joint(name, where, units, own)
-            if primes == (1 if plain in chart.joint_speed_names else 2):
-                rates = tuple(RATE.get(unit, "") for unit in units)
-                labels = tuple(f"{each}'" for each in own)
-                value = chart.joint_accelerations[list(where)]
-                return Quantity(name, "acceleration", value, rates, variables=labels)
-        if primes == 0 and plain in chart.joint_speed_names:
-            return self._speed_of_joint(name, where, (self._unit(plain),), (plain,))
-        return None
+        order = primes + (plain in chart.joint_speed_names)
+        where = chart.joint_speeds.get(f"{plain}'", chart.joint_speeds.get(plain, ()))
+        own = tuple(chart.joint_speed_names[k] for k in where)
+        if not where or order not in (1, 2):
+            return None
+        if order == 1:
+            return self._speed_of_joint(name, where, own)
+        return self._acceleration(name, own, chart.joint_accelerations[list(where)])
 
-    def _speed_of_joint(
-        self, name: str, where: tuple[int, ...], units: tuple[str, ...], own: tuple[str, ...]
-    ) -> Quantity:
+    def _speed_of_joint(self, name: str, where: tuple[int, ...], own: tuple[str, ...]) -> Quantity:
         """Speeds of a joint: variables, or measured if the user chose others in their place."""
-        chart = self._chart
+        chart, units = self._chart, self._units_of(own)
         value = chart.joint_rates[list(where)]
         if not chart.replaced.isdisjoint(where):
             return Quantity(name, "measured speed", value, units, variables=own)
         return Quantity(name, "speed", value, units, speeds=where, variables=own)
 
-    def _speeds_of(self, plain: str) -> tuple[int, ...]:
-        speeds = self._chart.joint_speeds
-        return speeds.get(f"{plain}'", speeds.get(plain, ()))
+    def _acceleration(self, name: str, speeds: Sequence[str], value: SX) -> Quantity:
+        """The rates of these speeds."""
+        units, labels = _rates(self._units_of(speeds)), tuple(f"{each}'" for each in speeds)
+        return Quantity(name, "acceleration", value, units, variables=labels)
 
     def _is_place(self, name: str) -> bool:
         """True for a body or marker; a joint of the same name goes before it."""
@@ -213,15 +194,12 @@ class Names:
         joint = _unqualified("joint ", name, description.joints)
         closed = self._closed_joint(joint, "coordinates")
         if closed is not None:
-            names = closed.coordinates if joint == closed.name else [joint]
-            angular = tuple(each in closed.angles for each in names)
-            units = tuple(self._unit(each) for each in names)
-            value = m.coordinate(joint)
-            own = tuple(names)
+            own = tuple(closed.coordinates) if joint == closed.name else (joint,)
+            angular = tuple(each in closed.angles for each in own)
+            value, units = m.coordinate(joint), self._units_of(own)
             return Quantity(name, "measured", value, units, angular=angular, variables=own)
-        if closed is None and self._closed_joint(joint, "speeds") is not None:
-            units = (self._unit(joint),)
-            return Quantity(name, "measured speed", m.speed(joint), units)
+        if self._closed_joint(joint, "speeds") is not None:
+            return Quantity(name, "measured speed", m.speed(joint), (self._unit(joint),))
         if name in description.speeds:
             return Quantity(name, "measured speed", m.speed(name), ("",))
         place = _unqualified("body ", name, description.bodies)
@@ -230,7 +208,7 @@ class Names:
         return self._measured(name) or self._output(name)
 
     def _measured(self, name: str) -> Quantity | None:
-        """What a constraint measures, such as the shift and the angle of a joint of two
+        """A measure of a constraint, such as the shift and the angle of a joint of two
         equations."""
         owner, _, what = name.rpartition(": ")
         constraint = self._description.constraints.get(owner)
@@ -255,13 +233,10 @@ class Names:
         closed = self._closed_joint(joint, "coordinates")
         if closed is not None:
             own = tuple(closed.speeds) if joint == closed.name else (f"{joint}'",)
-            units = tuple(self._unit(each) for each in own)
-            if primes == 1:
-                return Quantity(name, "measured speed", m.speed(joint), units, variables=own)
-            rates = tuple(RATE.get(unit, "") for unit in units)
-            labels = tuple(f"{each}'" for each in own)
-            value = self._rate(m.speed(joint))
-            return Quantity(name, "acceleration", value, rates, variables=labels)
+            if primes == 2:
+                return self._acceleration(name, own, self._rate(m.speed(joint)))
+            units = self._units_of(own)
+            return Quantity(name, "measured speed", m.speed(joint), units, variables=own)
         base = self._variable(plain) or self._at_rest(plain)
         if base is None or base.kind in ("input", "parameter", "time"):
             return None
@@ -269,7 +244,7 @@ class Names:
         for _ in range(primes):
             if ca.depends_on(value, ca.vertcat(s.udot, self._terms.multipliers)):
                 raise ArgumentError(f"{name!r}: the rate of an acceleration is not known")
-            value, units = self._rate(value), tuple(RATE.get(unit, "") for unit in units)
+            value, units = self._rate(value), _rates(units)
         return Quantity(name, "rate", value, units)
 
     def _rate(self, value: SX) -> SX:
@@ -309,7 +284,7 @@ class Names:
         return Quantity(name, "reaction", reaction[COMPONENTS[what]], units)
 
     def _efforts(self, name: str, owner: str) -> Quantity | None:
-        """What a force adds along the speeds of the joints that it acts on, one after the other."""
+        """Efforts of a force along the speeds of the joints that it acts on, one by one."""
         m, force = self._chart.motion, self._description.forces[owner]
         found: dict[str, SX] = {}
         for action in (*force.conservative(m), *force.nonconservative(m)):
@@ -335,12 +310,11 @@ class Names:
         terms = self._terms
         if name == "power":
             return Quantity(name, "power", terms.supplied - terms.dissipated, ("W",))
-        energies = (
-            {"kinetic": terms.kinetic, "potential": terms.potential} if name in ENERGIES else {}
-        )
         if name == "energy":
-            return Quantity(name, "energy", sum(energies.values(), SX(0)), ("J",))
-        return Quantity(name, "energy", energies[name], ("J",)) if energies else None
+            return Quantity(name, "energy", terms.kinetic + terms.potential, ("J",))
+        if name in ("kinetic", "potential"):
+            return Quantity(name, "energy", getattr(terms, name), ("J",))
+        return None
 
     def _energy_of(self, name: str) -> Quantity | None:
         """Energies of one body or spring, and power of one element."""
@@ -388,6 +362,9 @@ class Names:
     def _unit(self, name: str) -> str:
         return self._units.get(name, "")
 
+    def _units_of(self, names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(map(self._unit, names))
+
     @cached_property
     def _units(self) -> dict[str, str]:
         """Units of the coordinates and speeds of joints, by name."""
@@ -396,6 +373,11 @@ class Names:
             out |= dict(zip(joint.coordinates, _joint_units(joint, ""), strict=True))
             out |= dict(zip(joint.speeds, _joint_units(joint, "/s"), strict=True))
         return out
+
+
+def _rates(units: Sequence[str]) -> tuple[str, ...]:
+    """Units of rates."""
+    return tuple(RATE.get(unit, "") for unit in units)
 
 
 def _unqualified(word: str, name: str, known: Collection[str]) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from casadi import SX
 
 from ..arguments import name_of
-from ..closures.friction import dragged
+from ..closures.friction import drag_slopes
 from ..errors import ModelError, blamed
 from ..formalisms.dynamics import Coefficient, Dynamics
 from ..graph.expressions import has_nan
@@ -37,9 +37,8 @@ from ..numerics.scales import Scales, sizes_by_inertia, usual_lengths
 from ..pickling import Picklable
 from ..vectors import NO_NUMBER
 from .checks import check_complement, check_expressions, check_names
-from .own_closure import KnownComplement, OwnClosure
-from .plain import PlainChart
-from .written import WrittenRows, column_of, expression, later, matrix, rates
+from .closing import KnownComplement, OwnClosure
+from .written import PlainChart, WrittenRows, column_of, expression, later, matrix, rates
 
 Rows = ConstraintRows | WrittenRows
 STATES = 4  # random ones, at which scales are looked at
@@ -47,7 +46,7 @@ STATES = 4  # random ones, at which scales are looked at
 
 @dataclass(frozen=True, eq=False)
 class TermsParts:
-    """What terms consist of. ``recipe`` is a function and its arguments that make them again, where
+    """The parts of terms. ``recipe`` is a function and its arguments that make them again, where
     a pickle is opened."""
 
     chart: Chart
@@ -176,7 +175,7 @@ class Terms(Picklable):
 
     @property
     def description(self) -> Description:
-        """What these equations came from."""
+        """The description that these equations came from."""
         return self.chart.system
 
     @property
@@ -261,16 +260,30 @@ class Terms(Picklable):
     def scales(self) -> Scales:
         """How large the speeds and the rows of A usually are: lengths as far as bodies are large,
         angles one; without bodies, speeds by their inertia."""
+        chart, names, (arguments, states) = self.chart, self.symbols.speeds, self.usual_states
+        sizes = chart.spans(names)
+        if isinstance(chart, PlainChart) and (sizes == 1).all():
+            sizes = sizes_by_inertia(self.M, arguments, states)
+        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
+
+    @cached_property
+    def usual_states(self) -> tuple[SX, np.ndarray]:
+        """(q, u, t, p), and a few random values of it, one in each row."""
         s, chart, random = self.symbols, self.chart, np.random.default_rng(0)
-        arguments = ca.vertcat(s.q, s.u, s.t, s.p)
         q, values = chart.scattered(random, STATES), np.array([s.defaults] * STATES)
         values[1::2] += values[1::2] == 0  # contacts that are open would have no rows
         moving = random.uniform(-1, 1, (STATES, len(s.speeds) + 1))
         states = np.hstack([q, moving, values.reshape(STATES, -1)])
-        sizes = chart.spans(s.speeds)
-        if isinstance(chart, PlainChart) and (chart.spans(s.speeds) == 1).all():
-            sizes = sizes_by_inertia(self.M, arguments, states)
-        return Scales(sizes, usual_lengths(self.A, arguments, states, sizes))
+        return ca.vertcat(s.q, s.u, s.t, s.p), states
+
+    @cached_property
+    def usual_forces(self) -> np.ndarray:
+        """How large the entries of f usually are, without inputs."""
+        s = self.symbols
+        w = np.zeros((len(s.inputs), STATES))
+        arguments, states = self.usual_states
+        values = np.array(ca.Function("f", [arguments, s.w], [self.f])(states.T, w))
+        return np.asarray(np.median(np.where(np.isfinite(values), np.abs(values), 0.0), axis=1))
 
     @property
     def has_friction(self) -> bool:
@@ -290,11 +303,11 @@ class Terms(Picklable):
         if not self.has_drag:
             return rows.directions
         forces = self.closure.forces(self)
-        return rows.directions + dragged(rows.drag, rows.multipliers, forces, self.f, self.b).T
+        return rows.directions + drag_slopes(rows.drag, rows.multipliers, forces, self.f, self.b).T
 
     @property
     def constraint_forces(self) -> SX:
-        """What the multipliers are along the speeds, as an expression of them: Gᵀλ in any motion
+        """The multipliers along the speeds, as an expression of them: Gᵀλ in any motion
         of which they are."""
         return self.rows.directions.T @ self.multipliers + self.rows.drag
 

@@ -1,4 +1,4 @@
-"""What has no value at a state: 0/0, a root of what is negative, a table that refuses."""
+"""Expressions without a value at a state: 0/0, a root of what is negative, a table that refuses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..motion.loads import culprit
 from ..tables.outside import refusal
 
 if TYPE_CHECKING:
@@ -50,14 +49,14 @@ def force_without_value(numeric: Evaluator, at: State) -> str | None:
         parts = [part for action in acting for part in vars(action).values()]
         value = ca.vertcat(SX(0, 1), *(ca.vec(part) for part in parts if isinstance(part, SX)))
         with searching():
-            found = numeric.built([value], [1])(*at)[0]
+            found = numeric.build([value], [1])(*at)[0]
         if not np.isfinite(found).all():
-            return culprit(element)
+            return element.called
     return None
 
 
 def refused_or_valueless(numeric: Evaluator, at: State) -> str | None:
-    """What is to be said of a table that refuses, or a force that has no value, at a state."""
+    """A message about a table that refuses, or a force that has no value, at a state."""
     refused = _refused(numeric, at)
     force = force_without_value(numeric, at) if refused is None else None
     return refused if force is None else f"{force} {NO_VALUE}"
@@ -70,7 +69,7 @@ def _refused(numeric: Evaluator, at: State) -> str | None:
 
 
 def without_value(numeric: Evaluator, at: State) -> str | None:
-    """What is to be said of a table, force, constraint or inertia without a value at a state; None
+    """A message about a table, force, constraint or inertia without a value at a state; None
     if the equations are numbers."""
     with searching():
         parts = numeric.entries(*at)

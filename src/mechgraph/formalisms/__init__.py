@@ -31,7 +31,7 @@ from .dynamics import Dynamics
 
 @dataclass(frozen=True)
 class Formalism:
-    """How equations are derived: from a chart (of the joints, unless it has its own) to
+    """A way to derive equations: from a chart (of the joints, unless it has its own) to
     dynamics."""
 
     derive: Callable[..., Dynamics]

@@ -63,4 +63,4 @@ def directions(description: Description) -> SX:
     if description.plane is None:
         return SX.eye(6)
     kind = Planar(normal(description))
-    return ca.sparsify(ca.diagcat(ca.horzcat(kind.n1, kind.n2), kind.e))
+    return ca.sparsify(ca.diagcat(ca.horzcat(kind.n1, kind.n2), kind.axis))

@@ -38,29 +38,14 @@ def derive(chart: Chart, coefficients: str = "differentiation") -> Dynamics:
         raise UnsupportedError(
             f"appell: coefficients must be one of {COEFFICIENTS}, got {coefficients!r}"
         )
-    tables = cache(lambda: (_probe if coefficients == "probing" else _differentiate)(chart))
+    probing = coefficients == "probing"
+    tables = cache(lambda: (_probe if probing else _differentiate)(chart))
+    left = cache(lambda: _developed(chart, tables()) if probing else _left_side(chart))
     Q = cache(lambda: applied_forces(chart))
-    symbols = chart.symbols
-
-    def f() -> SX:
-        if coefficients == "differentiation":
-            return Q() - ca.substitute(_left_side(chart), symbols.udot, SX.zeros(symbols.u.numel()))
-        _, K, D, H = tables()
-        return (
-            Q()
-            - ca.vertcat(SX(0, 1), *(symbols.u.T @ K_k @ symbols.u for K_k in K))
-            - D.T @ symbols.u
-            - H
-        )
-
-    def M() -> SX:
-        if coefficients == "differentiation":
-            return ca.jacobian(_left_side(chart), symbols.udot)
-        return tables()[0]
-
+    u, udot = chart.symbols.u, chart.symbols.udot
     return Dynamics(
-        M,
-        f,
+        M=lambda: ca.jacobian(left(), udot),
+        f=lambda: Q() - ca.substitute(left(), udot, SX.zeros(u.numel())),
         coefficients={
             "A": Coefficient(2, lambda: tables()[0]),
             "K": Coefficient(3, lambda: tables()[1]),
@@ -96,6 +81,13 @@ def _body_energy(m: SX, c: SX, Theta: SX, w: SX, epsilon: SX, omega: SX) -> SX:
         + ca.dot(epsilon, Theta @ epsilon) / 2
         + ca.dot(ca.cross(epsilon, omega), Theta @ omega)
     )
+
+
+def _developed(chart: Chart, tables: Tables) -> SX:
+    """A u̇ + (uᵀ K_k u)_k + Dᵀ u + H (3)."""
+    (A, K, D, H), u = tables, chart.symbols.u
+    quadratic = ca.vertcat(SX(0, 1), *(u.T @ K_k @ u for K_k in K))
+    return A @ chart.symbols.udot + quadratic + D.T @ u + H
 
 
 def _left_side(chart: Chart) -> SX:

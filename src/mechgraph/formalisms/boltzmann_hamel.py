@@ -38,7 +38,12 @@ def derive(chart: TreeChart) -> Dynamics:
     Q = cache(lambda: applied_forces(chart) - N.T @ ca.gradient(potential(chart), s.q))
 
     def f() -> SX:
-        return Q() + N.T @ ca.gradient(T(), s.q) + turning(*gamma(), s.u, p()) - chart.rate(p())
+        return (
+            Q()
+            + N.T @ ca.gradient(T(), s.q)
+            + gyroscopic_forces(*gamma(), s.u, p())
+            - chart.rate(p())
+        )
 
     return Dynamics(
         M=lambda: ca.jacobian(p(), s.u),
@@ -53,7 +58,7 @@ def derive(chart: TreeChart) -> Dynamics:
     )
 
 
-def turning(gamma: list[SX], gamma_0: SX, u: SX, p: SX) -> SX:
+def gyroscopic_forces(gamma: list[SX], gamma_0: SX, u: SX, p: SX) -> SX:
     """Σ γ^i_jk u_j p_i + Σ γ^i_0k p_i, for each k."""
     return ca.vertcat(SX(0, 1), *(p.T @ table @ u for table in gamma)) + gamma_0.T @ p
 

@@ -1,5 +1,5 @@
-"""What a formalism delivers: the mass matrix and forces of M u̇ = f + Aᵀλ, and whatever else it
-knows."""
+"""``Dynamics``, which a formalism delivers: the mass matrix and forces of M u̇ = f + Aᵀλ, and
+whatever else it knows."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def derive(chart: Chart) -> Dynamics:
 
 
 def _of_bodies(chart: Chart) -> SX:
-    """What inertia and gravity have in it: quadratic in u̇; the applied forces are linear."""
+    """Its part of inertia and gravity, quadratic in u̇; that of applied forces is linear."""
     total = SX(0)
     for j, body in chart.carried:
         if not body.weightless:

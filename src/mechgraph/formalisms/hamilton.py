@@ -23,7 +23,7 @@ from ..model.description import Description
 from ..motion.energy import potential
 from ..motion.momenta import MomentumChart, momentum_chart
 from ..motion.speeds import joint_chart
-from .boltzmann_hamel import gammas, turning
+from .boltzmann_hamel import gammas, gyroscopic_forces
 from .dynamics import Coefficient, Dynamics, check_size
 from .lagrange import applied_forces
 
@@ -65,4 +65,4 @@ def _rates(chart: MomentumChart, H: SX) -> SX:
     """ṗ without constraint forces."""
     base, u, p = chart.base, chart.base_rates, chart.symbols.u
     Q = ca.substitute(applied_forces(base), base.symbols.u, u)
-    return Q - base.N.T @ ca.gradient(H, chart.symbols.q) + turning(*gammas(base), u, p)
+    return Q - base.N.T @ ca.gradient(H, chart.symbols.q) + gyroscopic_forces(*gammas(base), u, p)

@@ -268,7 +268,7 @@ def _turns_between(chart: TreeChart, tree: list[Hinge]) -> list[dict[int, SX]]:
 
 
 def _blocks(parts: list[dict[int, SX]], order: list[int], width: int) -> SX:
-    """What is known of body a and hinge b as block (a, b) of one matrix, in the order of u."""
+    """Parts of body a and hinge b as block (a, b) of one matrix, in the order of u."""
     none = SX(3, width)
     rows = (ca.horzcat(*(parts[a].get(b, none) for b in order)) for a in order)
     return ca.vertcat(SX(0, width * len(order)), *rows)

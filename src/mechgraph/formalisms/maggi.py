@@ -117,7 +117,7 @@ def _independent(
 # --- the minimal equations, in three ways ---------------------------------------------------------
 
 
-def _projected(chart: Chart, dynamics: Dynamics, S: SX, e: SX) -> Reduced:
+def _project(chart: Chart, dynamics: Dynamics, S: SX, e: SX) -> Reduced:
     M = dynamics.M()
     return S.T @ M @ S, S.T @ (dynamics.f() - M @ e)
 
@@ -141,7 +141,7 @@ def _of_kane(chart: Chart, dynamics: Dynamics, S: SX, e: SX) -> Reduced:
 
 Reduce = Callable[[Chart, Dynamics, SX, SX], Reduced]
 FORMS: dict[str, tuple[Callable[[Chart], Dynamics], Reduce]] = {
-    "lagrange": (lagrange.derive, _projected),
+    "lagrange": (lagrange.derive, _project),
     "appell": (appell.derive, _of_appell),
     "kane": (kane.derive, _of_kane),
 }

@@ -36,7 +36,7 @@ Inertia = tuple[SX, SX, SX]  # J (3x3), H (3x3), M (3x3): moment = J ε + H w, f
 
 def derive(chart: TreeChart) -> Dynamics:
     """Dynamics by the three recursions."""
-    loads, efforts = loading(chart)
+    loads, efforts = applied_loads(chart)
     elsewhere, rotors = split(chart, rotor_inertias(chart))  # in closed joints, and in the tree
     released = cache(lambda: articulated(chart, loads, efforts, rotors))
 
@@ -60,7 +60,7 @@ def derive(chart: TreeChart) -> Dynamics:
     return with_rotors(chart, alone, None if elsewhere else alone.solve)
 
 
-def loading(chart: TreeChart) -> tuple[dict[int, Pair], SX]:
+def applied_loads(chart: TreeChart) -> tuple[dict[int, Pair], SX]:
     """Applied wrenches on frames and efforts along the speeds of the joints."""
     wrenches, efforts = split(chart, actions(chart))
     return on_frames(chart, wrenches), efforts
@@ -73,14 +73,16 @@ def transmitted(chart: TreeChart, loads: dict[int, Pair], udot: SX | None) -> li
     """(moment, force) that each frame receives from its parent, for given u̇ (zero if None) and
     applied wrenches."""
     accelerations = chart.accelerations(udot, base=-chart.description.gravity)
-    wrenches = [_needed(chart, j, accelerations[j], loads.get(j)) for j in range(len(chart.frames))]
+    wrenches = [
+        _body_wrench(chart, j, accelerations[j], loads.get(j)) for j in range(len(chart.frames))
+    ]
     for j in range(len(chart.frames) - 1, 0, -1):
         frame = chart.frames[j]
-        wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrenches[j])
+        wrenches[frame.parent] = _gather(*wrenches[frame.parent], frame.R, frame.d, *wrenches[j])
     return wrenches
 
 
-def _needed(chart: TreeChart, j: int, acceleration: Pair, load: Pair | None) -> Pair:
+def _body_wrench(chart: TreeChart, j: int, acceleration: Pair, load: Pair | None) -> Pair:
     """The wrench that the body on frame j needs beyond what is applied to it."""
     moment, force = SX.zeros(3), SX.zeros(3)
     body = chart.riders[j]
@@ -104,7 +106,7 @@ def _inward(R: SX, d: SX, moment: SX, force: SX) -> Pair:
 
 
 @traced
-def _gathered(moment: SX, force: SX, R: SX, d: SX, outer_moment: SX, outer_force: SX) -> Pair:
+def _gather(moment: SX, force: SX, R: SX, d: SX, outer_moment: SX, outer_force: SX) -> Pair:
     """A frame's wrench with that of a frame outboard of it."""
     more = _inward(R, d, outer_moment, outer_force)
     return moment + more[0], force + more[1]
@@ -115,12 +117,12 @@ def joint_forces(chart: TreeChart, wrenches: list[Pair]) -> SX:
     tau = SX.zeros(chart.symbols.u.numel())
     for frame, wrench in zip(chart.frames, wrenches, strict=True):
         if frame.speeds:
-            tau[list(frame.speeds)] = _projected(*frame.S, *wrench)
+            tau[list(frame.speeds)] = _project(*frame.S, *wrench)
     return tau
 
 
 @traced
-def _projected(S_w: SX, S_v: SX, moment: SX, force: SX) -> SX:
+def _project(S_w: SX, S_v: SX, moment: SX, force: SX) -> SX:
     return S_w.T @ moment + S_v.T @ force
 
 
@@ -135,7 +137,7 @@ def composite(chart: TreeChart) -> SX:
     M = SX(u.numel(), u.numel())
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
-        inertias[frame.parent] = _composite_gathered(
+        inertias[frame.parent] = _gather_composite(
             *inertias[frame.parent], frame.R, frame.d, *inertias[j]
         )
         for column, index in enumerate(frame.speeds):
@@ -149,7 +151,7 @@ def _fill_column(M: SX, frames: tuple[TreeFrame, ...], j: int, index: int, wrenc
         frame = frames[j]
         for row, value in zip(
             frame.speeds,
-            _projected(*frame.S, *wrench).elements() if frame.speeds else (),
+            _project(*frame.S, *wrench).elements() if frame.speeds else (),
             strict=True,
         ):
             M[row, index] = M[index, row] = value
@@ -165,12 +167,12 @@ def _composite_inertia(chart: TreeChart, j: int) -> tuple[SX, SX, SX]:
 
 @traced
 def _composite_wrench(mass: SX, h: SX, Theta: SX, s_w: SX, s_v: SX) -> Pair:
-    """What a unit acceleration along a joint needs."""
+    """Wrench that a unit acceleration along a joint needs."""
     return Theta @ s_w + ca.cross(h, s_v), mass * s_v + ca.cross(s_w, h)
 
 
 @traced
-def _composite_gathered(
+def _gather_composite(
     mass: SX, h: SX, Theta: SX, R: SX, d: SX, outer_mass: SX, outer_h: SX, outer_Theta: SX
 ) -> tuple[SX, SX, SX]:
     """(m, h, Θ) of a frame with those of everything on a frame outboard of it, about its own origin
@@ -204,17 +206,17 @@ def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX, rotors: SX) -
     frames = chart.frames
     inertias = [_body_inertia(chart, j) for j in range(len(frames))]
     zero: Pair = (SX.zeros(3), SX.zeros(3))
-    wrenches = [_needed(chart, j, zero, loads.get(j)) for j in range(len(frames))]
+    wrenches = [_body_wrench(chart, j, zero, loads.get(j)) for j in range(len(frames))]
     gains: list[tuple[SX, SX, SX]] = [(SX.zeros(3, 0), SX.zeros(3, 0), SX.zeros(0))] * len(frames)
     # traces of J and M before joints outboard gave way: what is left of them cancels to that
     outer: list[Pair] = [(SX(0), SX(0))] * len(frames)
     condition = SX(0)
     for j in range(len(frames) - 1, 0, -1):
         frame = frames[j]
-        inertia, wrench = inertias[j], _loaded(*wrenches[j], *inertias[j], *chart.biases[j])
+        inertia, wrench = inertias[j], _add_bias(*wrenches[j], *inertias[j], *chart.biases[j])
         if frame.speeds:
             own, turning = tau[list(frame.speeds)], rotors[list(frame.speeds)]
-            *left, K_w, K_v, r, lost = _released(
+            *left, K_w, K_v, r, lost = _release(
                 *frame.S, *outer[j], *inertia, *wrench, own, turning
             )
             outer[j] = ca.trace(inertia[0]), ca.trace(inertia[2])
@@ -225,16 +227,16 @@ def articulated(chart: TreeChart, loads: dict[int, Pair], tau: SX, rotors: SX) -
             )
             condition += lost
         if frame.parent > 0:
-            inertias[frame.parent] = _inertia_gathered(
+            inertias[frame.parent] = _gather_inertia(
                 *inertias[frame.parent], frame.R, frame.d, *inertia
             )
-            wrenches[frame.parent] = _gathered(*wrenches[frame.parent], frame.R, frame.d, *wrench)
-            outer[frame.parent] = _outer_gathered(*outer[frame.parent], frame.d, *outer[j])
+            wrenches[frame.parent] = _gather(*wrenches[frame.parent], frame.R, frame.d, *wrench)
+            outer[frame.parent] = _gather_traces(*outer[frame.parent], frame.d, *outer[j])
     return _accelerations_outward(chart, gains), condition
 
 
 @traced
-def _outer_gathered(J: SX, M: SX, d: SX, outer_J: SX, outer_M: SX) -> Pair:
+def _gather_traces(J: SX, M: SX, d: SX, outer_J: SX, outer_M: SX) -> Pair:
     """Traces of a frame with those of a frame outboard of it, about its own origin."""
     return J + outer_J + ca.dot(d, d) * outer_M, M + outer_M
 
@@ -251,14 +253,14 @@ def _times(J: SX, H: SX, M: SX, epsilon: SX, w: SX) -> Pair:
 
 
 @traced
-def _loaded(moment: SX, force: SX, J: SX, H: SX, M: SX, c_w: SX, c_v: SX) -> Pair:
+def _add_bias(moment: SX, force: SX, J: SX, H: SX, M: SX, c_w: SX, c_v: SX) -> Pair:
     """A bias wrench with what the bias acceleration needs."""
     more = _times(J, H, M, c_w, c_v)
     return moment + more[0], force + more[1]
 
 
 @traced
-def _released(
+def _release(
     S_w: SX,
     S_v: SX,
     outer_J: SX,
@@ -307,7 +309,7 @@ def _solve_small(D: SX, right: SX) -> Pair:
 
 
 @traced
-def _inertia_gathered(
+def _gather_inertia(
     J: SX, H: SX, M: SX, R: SX, d: SX, outer_J: SX, outer_H: SX, outer_M: SX
 ) -> Inertia:
     """A frame's inertia with an articulated inertia outboard of it, about its own origin in its own

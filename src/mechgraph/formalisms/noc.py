@@ -22,7 +22,7 @@ from casadi import SX
 
 from ..motion.tree import TreeChart
 from .dynamics import Coefficient, Dynamics, check_size, in_speeds, with_rotors
-from .newton_euler import loading
+from .newton_euler import applied_loads
 
 OPERATIONS = 40  # for each pair of speeds that move a body, about
 
@@ -30,14 +30,14 @@ OPERATIONS = 40  # for each pair of speeds that move a body, about
 def derive(chart: TreeChart) -> Dynamics:
     """Dynamics by the complement of the joints."""
     check_size(chart, "noc", OPERATIONS)
-    loads, efforts = loading(chart)
+    loads, efforts = applied_loads(chart)
     N_l, N_d = cache(lambda: _passing_on(chart)), cache(lambda: _own_motions(chart))
     N = cache(lambda: N_l() @ N_d())
     inertia = cache(lambda: _inertias(chart))
 
     def f() -> SX:
         known = N_l() @ _biases(chart)
-        needed = _needed(chart) - _column(chart, loads)
+        needed = _gyroscopic_wrenches(chart) - _column(chart, loads)
         return efforts - N().T @ (needed + inertia() @ known)
 
     alone = in_speeds(chart, Dynamics(lambda: N().T @ (inertia() @ N()), f))
@@ -93,7 +93,7 @@ def _biases(chart: TreeChart) -> SX:
     return ca.vertcat(ground, *(ca.vertcat(*pair) for pair in chart.biases[1:]))
 
 
-def _needed(chart: TreeChart) -> SX:
+def _gyroscopic_wrenches(chart: TreeChart) -> SX:
     """(ω × Θω, ω × (ω × h)) of each body."""
     parts = []
     for body, (omega, _) in zip(chart.riders, chart.twists, strict=True):

@@ -23,16 +23,17 @@ from typing import Any
 import casadi as ca
 import numpy as np
 from casadi import SX
-from scipy.linalg import qr
 
-from ..closures.expressions import PROXIMAL, Solver, check_size, multipliers_of
+from ..closures.expressions import Solver, check_size, multipliers_of
 from ..errors import UnsupportedError
 from ..model.constraints import Constraint
 from ..model.joints import Joint
+from ..model.planar import pivot_rows
 from ..model.transitions import Ball, Transition, Translation
 from ..motion.constraint_rows import ConstraintRows
 from ..motion.points import PointChart, Rigid
 from ..motion.topology import Arc
+from ..numerics.tolerances import PROXIMAL, TINY
 from ..vectors import normals
 
 ROUTES = ("momenta", "forces", "closure")
@@ -56,21 +57,19 @@ def solver(chart: PointChart, rows: ConstraintRows, M: SX, route: str) -> Solver
 
 
 def _independent(chart: PointChart, A: SX, rows: list[int]) -> list[int]:
-    """Of rows that hold in the reference configuration those that do not follow from others; in a
-    plane some do."""
+    """Those of some rows that are independent in the reference configuration; in a plane some
+    follow from others."""
     s = chart.symbols
     at = list(chart.reference), np.zeros(s.u.numel()), 0.0, list(s.defaults)
     value = np.array(ca.Function("A", [s.q, s.u, s.t, s.p], [ca.densify(A[rows, :])])(*at))
-    triangle, order = qr(value.T, mode="r", pivoting=True)
-    sizes = np.abs(np.diagonal(triangle))
-    return sorted(rows[k] for k in order[: int((sizes > 1e-9 * sizes.max(initial=0)).sum())])
+    return [rows[k] for k in pivot_rows(value)]
 
 
 def _solver(M: SX, A: SX, P: SX, W: SX | None, tree: list[int]) -> Solver:
     n, rest = M.shape[0], [k for k in range(A.shape[0]) if k not in set(tree)]
     W = SX(P.shape[0], 0) if W is None else W
-    scale = n / (ca.trace(M) + 1e-300)  # momenta in the units of accelerations
-    sizes = 1 / (ca.sqrt(ca.sum2(A * A)) + 1e-100)
+    scale = n / (ca.trace(M) + TINY)  # momenta in the units of accelerations
+    sizes = 1 / ca.sqrt(ca.sum2(A * A) + TINY)
     A_t, A_r = (ca.diag(sizes[k, :]) @ A[k, :] for k in (tree, rest))
     K = ca.blockcat(
         [
@@ -155,7 +154,7 @@ def _outboard(chart: PointChart, arc: Arc) -> list[str]:
 
 
 def _own_points(chart: PointChart, body: str) -> Iterator[tuple[list[int], SX]]:
-    """Where the points that are a body's own are among u, and their positions."""
+    """Indices in u of the points that are a body's own, and their positions."""
     for k, name in chart.layout.bodies[body].names.items():
         yield list(chart.joint_speeds[name]), chart.points[body][k]
 
@@ -175,7 +174,7 @@ def _moves(chart: PointChart, arc: Arc) -> Iterator[Move]:
         elif plain and k == len(steps) - 1:
             R, p = child
         else:
-            walked = walked or _walked(chart, joint, *parent)
+            walked = walked or _walk(chart, joint, *parent)
             R, p = walked[k]
         if plain and isinstance(step, Ball):
             R = SX.eye(3)  # any three axes will do, and these cost nothing
@@ -188,7 +187,7 @@ def _slides(steps: Iterable[Transition]) -> bool:
     return all(isinstance(step, Translation) for step in steps)
 
 
-def _walked(chart: PointChart, joint: Joint, R: SX, p: SX) -> list[tuple[SX, SX]]:
+def _walk(chart: PointChart, joint: Joint, R: SX, p: SX) -> list[tuple[SX, SX]]:
     """Frames behind each transition of a joint, by its coordinates, which are measured if they are
     not among q."""
     amounts = iter(ca.vertsplit(chart.motion.coordinate(joint.name)) if joint.coordinates else ())
@@ -219,7 +218,7 @@ def body_motions(chart: PointChart) -> SX:
 
 
 def _body_moves(chart: PointChart) -> list[int]:
-    """Which of three translations and three turns a body may make."""
+    """Those of three translations and three turns that a body may make."""
     return [*chart.axes, *(3 + k for k in chart.turns)]
 
 
@@ -251,7 +250,7 @@ def _through(chart: PointChart, arc: Arc) -> Iterator[tuple[SX, SX, SX]]:
     c = chart.points[arc.outboard][numbers[0]]
     for k in chart.axes:
         yield SX.eye(3)[:, k], none, c
-    if len(numbers) == 2 and chart.layout.plane is None:
+    if len(numbers) == 2 and chart.plane is None:
         edge = taken[numbers[1]] - taken[numbers[0]]
         R = chart.pose(arc.inboard)[0]
         moments: list[Any] = [R @ normal for normal in normals(edge / ca.norm_2(edge))]

@@ -51,7 +51,9 @@ def derive(chart: PointChart, route: str | None = None) -> Dynamics:
                 2, lambda: ca.horzcat(*(each.invariants for each in primary)).T
             ),
             "S": Coefficient(2, lambda: motions(chart)),
-            "particles": Coefficient(3, lambda: [_ten(chart, name) for name in chart.points]),
+            "particles": Coefficient(
+                3, lambda: [_particle_places(chart, name) for name in chart.points]
+            ),
         },
         close=None if route == "closure" else partial(_close, chart, inertia, route),
     )
@@ -86,6 +88,6 @@ def _rows(chart: PointChart, name: str) -> tuple[SX, SX, SX]:
     return velocity, own, ca.kron(ca.sum2(masses), g) - own @ chart.rate(velocity)
 
 
-def _ten(chart: PointChart, body: str) -> SX:
+def _particle_places(chart: PointChart, body: str) -> SX:
     """Places of a body's particles in the world, a row each."""
     return ca.horzcat(*chart.layout.bodies[body].primary.with_midpoints(chart.points[body])).T

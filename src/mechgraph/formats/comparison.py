@@ -19,7 +19,7 @@ from ..results.trajectory import Trajectory, load_run
 from ..tables.constructors import spline
 from ..tables.table import Table
 from .tables import read
-from .units_of_measure import UNITS
+from .units_of_measure import measured, respelled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,18 +28,6 @@ if TYPE_CHECKING:
 
 TIMES = ("time", "t")
 MOST_PANELS = 40  # of one figure
-ALIKE = [
-    {"m", "km", "dm", "cm", "mm", "um", "inch", "ft"},
-    {"rad", "deg", "rev"},
-    {"rad/s", "deg/s", "rev/s", "rpm"},
-    {"m/s", "mm/s", "cm/s", "km/s", "kmh"},
-    {"rad/s^2", "deg/s^2", "rev/s^2"},
-    {"m/s^2", "mm/s^2", "cm/s^2"},
-    {"s", "ms", "us", "min", "h"},
-    {"N", "kN", "MN", "mN", "lbf", "kp"},
-    {"Nm", "J", "kJ"},
-    {"W", "kW", "hp"},
-]
 
 
 @dataclass(frozen=True)
@@ -268,22 +256,13 @@ def _wanted(headers: list[str], own: pd.DataFrame, columns: Any) -> dict[str, st
 
 def factor_of(column: str, theirs: str, ours: str) -> float:
     """What their numbers are multiplied with."""
-    a, b = _spelled(theirs), _spelled(ours)
+    a, b = respelled(theirs), respelled(ours)
     if not a or not b or a == b:
         return 1.0
-    if any({a, b} <= alike for alike in ALIKE):
-        return _in_si(a) / _in_si(b)
-    raise ArgumentError(f"{column!r} is in {theirs} in the table, and in {ours} here")
-
-
-def _spelled(unit: str) -> str:
-    for other, ours in (("²", "^2"), ("N m", "Nm"), ("N·m", "Nm"), ("°", "deg"), ("N*m", "Nm")):
-        unit = unit.replace(other, ours)
-    return unit.strip()
-
-
-def _in_si(unit: str) -> float:
-    return UNITS[unit.partition("/")[0]]  # all divide by seconds
+    one, other = measured(a), measured(b)
+    if one is None or other is None or one[1] != other[1]:
+        raise ArgumentError(f"{column!r} is in {theirs} in the table, and in {ours} here")
+    return one[0] / other[0]
 
 
 # --- numbers --------------------------------------------------------------------------------------

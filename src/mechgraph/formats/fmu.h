@@ -13,7 +13,7 @@
 
    With rigid contacts also their number NC, NM margins (the first of z: they fall through zero where contacts change), the
    table POINTS, lists ROUGH and RINGS of points that have a second and a third margin, sizes NQ, NU, NA, NHELD, NVELOCITIES,
-   GRAVITY, WEIGHT, LARGEST_TOLERANCE, and the functions contact_..._run that contacts.c asks for. Modes of contacts are among
+   WEIGHT, LARGEST_TOLERANCE, and the functions contact_..._run that contacts.c asks for. Modes of contacts are among
    the parameters.
 
    Derivatives for others' integrators are flow + RATE (keep - y): the constraints attract, so that nothing drifts away. */
@@ -76,6 +76,7 @@ static int surface(const double *x, double *work, double *z) { surface_run(x, wo
 HANDED(gaps)
 HANDED(quantities)
 HANDED(rings)
+HANDED(sizes)
 HANDED(terms)
 HANDED(law)
 HANDED(places)
@@ -121,9 +122,8 @@ static void connect(Model *m) {
     c->x = m->x, c->work = m->work, c->room = m->room, c->whole = m->whole, c->point = points;
     c->modes = (Modes){of, of + NC, of + 2 * NC, of + 3 * NC, of + 4 * NC, of + 5 * NC, m->heads, m->heads + 2 * NC};
     c->gaps = contact_gaps, c->quantities = contact_quantities, c->rings = contact_rings, c->terms = contact_terms;
-    c->law = contact_law, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
+    c->law = contact_law, c->sizes = contact_sizes, c->places = contact_places, c->shifted = contact_shifted, c->energy = contact_energy;
     c->coordinates = NQ, c->speeds = NU, c->rows = NA, c->held = NHELD, c->velocities = NVELOCITIES, c->points = NC;
-    c->gravity = GRAVITY;
     c->room_size = contacts_room(NQ, NU, NA, NC, points), c->whole_size = contacts_whole(NA, NC, points);
 #endif
 }
@@ -368,10 +368,11 @@ static int has_met(Model *m) {
 /* Where points are is known to the tolerance of integrators of others only: one that has just opened, and hardly moves, may
    be so deep before it is closed again. */
 static void slacken(Model *m) {
-    double gaps[2 * NC], known = SLACK * m->tolerance, slow = fmax(sqrt(2 * GRAVITY * TOUCH), m->tolerance);
+    double gaps[2 * NC], law[7 * NC], known = SLACK * m->tolerance;
     contact_gaps_run(m->x, m->work, gaps);
+    contact_law_run(m->x, m->work, law);
     for (long k = 0; k < NC; k++) {
-        int lingers = !m->contacts.modes.touching[k] && fabs(gaps[k]) < known && fabs(gaps[NC + k]) < slow;
+        int lingers = !m->contacts.modes.touching[k] && fabs(gaps[k]) < known && fabs(gaps[NC + k]) < fmax(law[5 * NC + k], m->tolerance);
         m->slack[k] = lingers ? known : 0;
     }
 }
@@ -407,10 +408,11 @@ static int resolve_contacts(Model *m) {
 
 /* The first time; a start in which surfaces overlap is refused. */
 static int resolve_first(Model *m) {
-    double gaps[2 * NC];
+    double gaps[2 * NC], law[7 * NC];
     contact_gaps_run(m->x, m->work, gaps);
+    contact_law_run(m->x, m->work, law);
     for (long k = 0; k < NC; k++)
-        if (gaps[k] < -1e-9) {
+        if (gaps[k] < -KNOWN * law[6 * NC + k]) {
             m->trouble = "surfaces overlap at the start, or joints are beyond their limits";
             return ERROR;
         }

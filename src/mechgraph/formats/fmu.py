@@ -110,7 +110,6 @@ def _contacts(model: FmuModel) -> dict[str, Any]:
         "NC": len(layout.points),
         "NM": contacts.margins.numel(),
         **dict(zip(("NQ", "NU", "NA", "NHELD", "NVELOCITIES"), layout.sizes, strict=True)),
-        "GRAVITY": repr(layout.gravity),
         "LARGEST_TOLERANCE": repr(model.largest_tolerance),
         "POINTS": f"{{{points}}}",
         **listed,

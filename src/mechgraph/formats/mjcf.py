@@ -15,13 +15,13 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from .. import door
-from ..arguments import choice, file_path, flag
-from ..errors import ModelError, blamed, told
+from ..arguments import choice, file_path
+from ..errors import ModelError, blamed, error_text
 from ..model.bodies import Marker
 from ..model.contact.surfaces import Plane
 from ..model.system import System
 from ..model.visuals import Mesh
-from .imported import Imported, hex_color, xml_of
+from .imported import Imported, Pose, hex_color, xml_of
 from .mjcf_contacts import MESH, PLANE, Touch, surface_of, touches
 from .model_files.expressions import Formula
 from .model_files.meshes import MESHES
@@ -77,8 +77,8 @@ def read_mjcf(
     """The system in an MJCF file, and where it begins: its first keyframe, else where it is
     drawn."""
     choice("contacts", contacts, CONTACTS)
-    taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
-    return _MjcfModel(_compiled(file_path(path)), taken, contacts, file_path(path)).read()
+    path = file_path(path)
+    return _MjcfRobot(path, contacts, limits=limits, friction=friction).read()
 
 
 def _compiled(path: Path) -> Any:
@@ -87,16 +87,15 @@ def _compiled(path: Path) -> Any:
     try:
         return mujoco.MjModel.from_xml_path(str(path))
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a model of MuJoCo's: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a model of MuJoCo's: {error_text(error)}") from None
 
 
-class _MjcfModel(Imported):
-    def __init__(self, model: Any, taken: dict[str, bool], contacts: str, path: Path) -> None:
-        self.mujoco, self.model, self.contacts = door.library("mujoco"), model, contacts
-        self.path = path
+class _MjcfRobot(Imported):
+    def __init__(self, path: Path, contacts: str, **taken: bool) -> None:
+        self.mujoco, self.model = door.library("mujoco"), _compiled(path)
+        self.path, self.contacts, model = path, contacts, self.model
         self.gravity = np.array(model.opt.gravity) * (not model.opt.disableflags & NO_GRAVITY)
-        super().__init__(self._text(0) or "model", self.gravity)
-        self.taken = taken
+        super().__init__(self._text(model.names, 0) or "model", self.gravity, path.parent, **taken)
         self.bodies = ["ground", *(self._name("body", OBJ_BODY, k) for k in range(1, model.nbody))]
         self.joints = [self._name("joint", OBJ_JOINT, k) for k in range(model.njnt)]
         self.driven: list[int] = []  # actuators that are taken over
@@ -107,17 +106,14 @@ class _MjcfModel(Imported):
             with blamed(f"body {self.bodies[k]!r}"):
                 self._body(k)
         for k in range(model.nsite):
-            body, at = self.bodies[model.site_bodyid[k]], model.site_pos[k]
-            self.system.marker(
-                self._name("site", OBJ_SITE, k), body, at, _matrix(model.site_quat[k])
-            )
+            body, (R, at) = self.bodies[model.site_bodyid[k]], self._pose("site", k)
+            self.system.marker(self._name("site", OBJ_SITE, k), body, at, R)
         for k in range(model.neq):
             with blamed(f"equality {self._called('equality', OBJ_EQUALITY, k)!r}"):
                 self._equality(k)
         for k in map(int, np.flatnonzero(model.body_gravcomp)):
-            com = Marker(self.bodies[k], self.system._known(self.bodies[k]), model.body_ipos[k])
             lift = -float(model.body_gravcomp[k] * model.body_mass[k]) * self.gravity
-            self.system.force(f"{self.bodies[k]} held against gravity", com, lift)
+            self.lift(self.bodies[k], Pose(at=model.body_ipos[k]), lift)
         for k in range(model.ntendon):
             self._tendon(k)
         for k in range(model.nu):
@@ -130,9 +126,14 @@ class _MjcfModel(Imported):
         self._rest()
         return ModelFile(self.result(), **self._beginning())
 
-    def _text(self, address: int) -> str:
-        names = bytes(self.model.names)
-        return names[address : names.index(b"\0", address)].decode(errors="replace")
+    def _text(self, letters: Any, address: int) -> str:
+        text = bytes(letters)
+        return text[address : text.index(b"\0", address)].decode(errors="replace")
+
+    def _pose(self, what: str, k: int) -> Pose:
+        """Of a body, site or geom, in what it is on."""
+        at, quaternion = (getattr(self.model, f"{what}_{word}")[k] for word in ("pos", "quat"))
+        return Pose(_matrix(quaternion), at)
 
     def _called(self, what: str, kind: int, k: int) -> str:
         return self.mujoco.mj_id2name(self.model, kind, k) or f"{what} {k}"
@@ -146,37 +147,29 @@ class _MjcfModel(Imported):
     # --- bodies and joints ------------------------------------------------------------------------
 
     def _body(self, k: int) -> None:
-        m = self.model
-        R = _matrix(m.body_iquat[k])
-        inertia = R @ np.diag(m.body_inertia[k]) @ R.T
-        self.body(self.bodies[k], float(m.body_mass[k]), m.body_ipos[k], (inertia + inertia.T) / 2)
+        m, name = self.model, self.bodies[k]
+        centre = Pose(_matrix(m.body_iquat[k]), m.body_ipos[k])
+        self.body(name, float(m.body_mass[k]), np.diag(m.body_inertia[k]), centre)
+        parent, pose = self.bodies[m.body_parentid[k]], self._pose("body", k)
         first, count = int(m.body_jntadr[k]), int(m.body_jntnum[k])
-        parent = self.bodies[m.body_parentid[k]]
-        pose = m.body_pos[k], _matrix(m.body_quat[k])
         if not count:
-            self.system.fixed(
-                f"{self.bodies[k]} fixed", parent, self.bodies[k], at=pose[0], orientation=pose[1]
-            )
+            self.system.fixed(f"{name} fixed", parent, name, at=pose.at, orientation=pose.R)
         for j in range(first, first + count):
-            last = j == first + count - 1
-            child = (
-                self.bodies[k]
-                if last
-                else self.system.frame(f"{self.bodies[k]} after {self.joints[j]}").name
-            )
-            self._joint(j, parent, child, *pose)
-            parent, pose = child, (np.zeros(3), np.eye(3))
+            after = f"{name} after {self.joints[j]}"
+            child = name if j == first + count - 1 else self.system.frame(after).name
+            self._joint(j, parent, child, pose)
+            parent, pose = child, Pose()
 
-    def _joint(self, j: int, parent: str, child: str, at: np.ndarray, R: np.ndarray) -> None:
+    def _joint(self, j: int, parent: str, child: str, pose: Pose) -> None:
         m, name, kind = self.model, self.joints[j], int(self.model.jnt_type[j])
-        dof, q = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j])
+        dof, q, R = int(m.jnt_dofadr[j]), int(m.jnt_qposadr[j]), pose.R
         if kind == FREE:
             self.system.free(name, parent, child)
             for what in ("damping", "armature", "frictionloss"):
                 if np.any(getattr(m, f"dof_{what}")[dof : dof + 6]):
                     self.left_out.append(f"{what} of the free joint {name!r}")
             return
-        where: dict[str, Any] = {"at": at + R @ m.jnt_pos[j], "child_at": m.jnt_pos[j]}
+        where: dict[str, Any] = {"at": pose.at + R @ m.jnt_pos[j], "child_at": m.jnt_pos[j]}
         damping = float(m.dof_damping[dof])
         if kind == BALL:
             self.system.spherical(name, parent, child, orientation=R, **where)
@@ -250,7 +243,7 @@ class _MjcfModel(Imported):
         m, data = self.model, self.model.eq_data[k]
         if int(m.eq_objtype[k]) == OBJ_SITE:
             sites = int(m.eq_obj1id[k]), int(m.eq_obj2id[k])
-            (at, R), (child_at, child_R) = ((m.site_pos[s], _matrix(m.site_quat[s])) for s in sites)
+            (R, at), (child_R, child_at) = (self._pose("site", s) for s in sites)
             turned = {"orientation": R, "child_orientation": child_R} if kind == WELD else {}
             return {"at": at, "child_at": child_at, **turned}
         if kind == CONNECT:
@@ -387,16 +380,15 @@ class _MjcfModel(Imported):
         rgba = m.mat_rgba[m.geom_matid[geom]] if m.geom_matid[geom] >= 0 else m.geom_rgba[geom]
         if m.geom_group[geom] >= HIDDEN or not rgba[3]:
             return
-        place, body = self._place(geom), self.bodies[m.geom_bodyid[geom]]
-        surface = surface_of(kind, place, m.geom_size[geom])
+        body, pose = self.bodies[m.geom_bodyid[geom]], self._pose("geom", geom)
+        surface = surface_of(kind, self._place(geom), m.geom_size[geom])
         if surface is not None:
-            self.look(body, surface)
+            self.draw(body, surface)
         elif kind == MESH:
             color = None if np.allclose(rgba[:3], 0.5) else hex_color(rgba)  # 0.5 is not said
-            at, R = m.geom_pos[geom], _matrix(m.geom_quat[geom])
             mesh = int(m.geom_dataid[geom])
-            own, source = self._triangles(mesh), self._file_of(mesh, at, R, color)
-            self.look(body, Mesh(at, R, color, None, None, *own, source))
+            own, source = self._triangles(mesh), self._file_of(mesh, pose, color)
+            self.draw(body, Mesh(pose.at, pose.R, color, None, None, *own, source))
 
     @cached_property
     def meshes(self) -> dict[str, Any]:
@@ -404,19 +396,17 @@ class _MjcfModel(Imported):
         said = self.mujoco.MjSpec.from_file(str(self.path)).meshes
         return {mesh.name or Path(mesh.file).stem: mesh for mesh in said}
 
-    def _file_of(self, mesh: int, at: np.ndarray, R: np.ndarray, color: str | None) -> Mesh | None:
+    def _file_of(self, mesh: int, pose: Pose, color: str | None) -> Mesh | None:
         """A mesh by its file, of which MuJoCo's compiler moves the origin to the mass centre; None
         if it is of none that is drawn here, or is turned before it is scaled."""
         m, said = self.model, self.meshes[self.model.mesh(mesh).name]
         start = int(m.mesh_pathadr[mesh])
-        paths = bytes(m.paths)
-        file = Path(paths[start : paths.index(b"\0", start)].decode()) if start >= 0 else Path()
+        file = Path(self._text(m.paths, start) if start >= 0 else "")
         if file.suffix.lower() not in MESHES or np.any(said.refquat != [1, 0, 0, 0]):
             return None
-        scale, turned = np.array(m.mesh_scale[mesh]), R @ _matrix(m.mesh_quat[mesh]).T
-        return Mesh(
-            at - turned @ (m.mesh_pos[mesh] + scale * said.refpos), turned, color, scale, file
-        )
+        scale, moved = np.array(m.mesh_scale[mesh]), self._pose("mesh", mesh)
+        R, at = pose @ moved.inverse @ Pose(at=scale * said.refpos * -1)
+        return Mesh(at, R, color, scale, file)
 
     def _triangles(self, mesh: int) -> tuple[np.ndarray, np.ndarray]:
         m = self.model
@@ -431,9 +421,9 @@ class _MjcfModel(Imported):
         return 1 / max(shown, 1 / whole)
 
     def _place(self, geom: int, above: Any = 0.0) -> Marker:
-        m, body = self.model, self.bodies[self.model.geom_bodyid[geom]]
-        pose = m.geom_pos[geom] + above, _matrix(m.geom_quat[geom])
-        return Marker(self._called("geom", OBJ_GEOM, geom), self.system._known(body), *pose)
+        R, at = self._pose("geom", geom)
+        body = self.bodies[self.model.geom_bodyid[geom]]
+        return self.marker(body, Pose(R, at + above), self._called("geom", OBJ_GEOM, geom))
 
     # --- where it begins, and what is not taken over ----------------------------------------------
 

@@ -17,7 +17,7 @@ import scipy.io
 
 from .. import door
 from ..arguments import file_path, replacing
-from ..errors import ArgumentError, MechgraphError, told
+from ..errors import ArgumentError, MechgraphError, error_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,7 +58,7 @@ def read(path: str | Path) -> pd.DataFrame:
     except OSError as error:
         raise ArgumentError(f"cannot read {path}: {error.strerror or error}") from None
     except Exception as error:  # whatever a file that others wrote makes of a parser
-        raise ArgumentError(f"{path}: not a table that can be read ({told(error)})") from None
+        raise ArgumentError(f"{path}: not a table that can be read ({error_text(error)})") from None
 
 
 def _format(path: Path) -> Format:

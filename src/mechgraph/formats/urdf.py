@@ -1,4 +1,4 @@
-"""URDF: links are bodies, joints are joints of the same names; read by ``yourdfpy``.
+"""URDF: links are bodies, joints are joints of the same names.
 
 A link without inertia is a frame. Mimic joints are couplings. URDF knows no ground, and nothing of
 how it touches: that is asked for by ``ground=``. Visual shapes and meshes are how links look.
@@ -7,25 +7,33 @@ how it touches: that is asked for by ``ground=``. Visual shapes and meshes are h
 from __future__ import annotations
 
 import inspect
-import io
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
 
+import networkx as nx
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from .. import door
 from ..arguments import file_path, flag, named, number, one_of
-from ..errors import ModelError, blamed, shown, told
-from ..model.bodies import Marker
-from ..model.contact.surfaces import Box, Cylinder, Plane, Sphere, Surface
+from ..errors import ModelError, blamed, error_text, shown
+from ..model.contact.surfaces import Plane, Surface
 from ..model.system import System
-from ..model.visuals import Mesh
-from .imported import Imported, found_beside, hex_color, symmetric, xml_of
+from .imported import Pose, hex_color, xml_of
+from .xml_robots import INERTIA, MOVING, XmlRobot, direction, numbers, text_at
 
 GRAVITY = (0.0, 0.0, -9.81)
-MOVING = {"revolute": "revolute", "continuous": "revolute", "prismatic": "prismatic"}
+JOINTS = {**MOVING, "fixed": "fixed", "planar": "planar", "floating": "free"}
+BUILT = {"damping": "dynamics/@damping", "friction": "dynamics/@friction"}
+LIMITS = ("limit/@lower", "limit/@upper")
+USUAL = {
+    **{f"inertia/@{key}": 0.0 for key in INERTIA},
+    **dict.fromkeys((*BUILT.values(), *LIMITS, "mass/@value", "@offset", "@reference"), 0.0),
+    "@multiplier": 1.0,
+}
 
 
 def from_urdf(
@@ -49,32 +57,20 @@ def from_urdf(
 
     What could not be taken over is warned of, and kept as ``system.left_out``.
     """
-    taken = {"limits": flag("limits", limits), "friction": flag("friction", friction)}
     law = None if ground is None else named("ground", ground)
-    robot = _Robot(_parsed(file_path(path)), gravity, taken, law, file_path(path).parent)
-    with blamed(file_path(path).name):
-        return robot.read(flag("floating", floating))
+    path, free = file_path(path), flag("floating", floating)
+    robot = _UrdfRobot(_root_of(path), gravity, path, limits=limits, friction=friction)
+    with blamed(path.name):
+        return robot.read(free, law)
 
 
-def _parsed(path: Path) -> Any:
-    text = xml_of(path, "a URDF file")
+def _root_of(path: Path) -> Element:
+    root = xml_of(path, "a URDF file")
     if path.suffix.lower() == ".xacro":
-        text = _expanded(path)
-    urdf = door.library("yourdfpy")
-    try:
-        stream = io.BytesIO(_named(text, path.stem))
-        return urdf.URDF.load(stream, build_scene_graph=False, load_meshes=False).robot
-    except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a URDF file: {told(error)}") from None
-
-
-def _named(text: str, name: str) -> bytes:
-    """A robot without a name has that of its file."""
-    root = ElementTree.fromstring(text.encode())
-    if "name" in root.attrib:
-        return text.encode()
-    root.set("name", name)
-    return ElementTree.tostring(root, encoding="utf-8")
+        root = ElementTree.fromstring(_expanded(path).encode())
+    if root.tag != "robot":
+        raise ModelError(f"{path.name}: not a URDF file: its root is <{root.tag}>, not <robot>")
+    return root
 
 
 def _expanded(path: Path) -> str:
@@ -83,133 +79,92 @@ def _expanded(path: Path) -> str:
     try:
         return str(xacro.process_file(str(path)).toxml())
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{path.name}: not a file of xacro's: {told(error)}") from None
+        raise ModelError(f"{path.name}: not a file of xacro's: {error_text(error)}") from None
 
 
-class _Robot(Imported):
-    def __init__(
-        self,
-        robot: Any,
-        gravity: Any,
-        taken: dict[str, bool],
-        ground: dict[str, Any] | None,
-        folder: Path,
-    ) -> None:
-        super().__init__(robot.name, gravity)
-        self.robot, self.taken, self.ground, self.folder = robot, taken, ground, folder
-        self.colors = {m.name: m.color for m in robot.materials if m.color is not None}
-        links = {link.name for link in robot.links}
-        self.names = {link.name: _body_name(link.name, links) for link in robot.links}
+class _UrdfRobot(XmlRobot):
+    mark, mass, file, mimic = "@", "mass/@value", "@filename", "mimic"
+    built, limits, usual = BUILT, LIMITS, USUAL
 
-    def read(self, floating: bool) -> System:
-        if not self.robot.links:
+    def __init__(self, root: Element, gravity: Any, path: Path, **taken: bool) -> None:
+        super().__init__(root.get("name") or path.stem, gravity, path.parent, **taken)
+        self.links, self.joints = root.findall("link"), root.findall("joint")
+        self.kinds = {each.get("name", ""): each.get("type", "") for each in self.joints}
+        self.colors = {
+            each.get("name"): text_at(each, "color/@rgba") for each in root.iterfind("material")
+        }
+        named = [each.get("name", "") for each in self.links]
+        self.names = {name: _body_name(name, named) for name in named}
+
+    def read(self, floating: bool, ground: dict[str, Any] | None) -> System:
+        if not self.links:
             raise ModelError(
-                f"{self.robot.name}: the file describes no links, so there is no robot in it "
+                f"{self.system.name}: the file describes no links, so there is no robot in it "
                 "(made by xacro, it is a file of macros that nobody called)"
             )
-        for link in self.robot.links:
-            with blamed(f"link {link.name!r}"):
+        for link in self.links:
+            with blamed(f"link {link.get('name')!r}"):
                 self._link(link)
-        ends = {}
-        for joint in self.robot.joints:
-            with blamed(f"joint {joint.name!r}"):
-                ends[joint.name] = self._end(joint.parent), self._end(joint.child)
-        self._root(floating)
-        for joint in self.robot.joints:
-            with blamed(f"joint {joint.name!r}"):
-                self._joint(joint, *ends[joint.name])
-        for joint in self.robot.joints:
-            if joint.mimic is not None:
-                self._mimic(joint)
-        if self.ground is not None:
-            self._contacts(self.ground, floating)
+        ends = []
+        for joint in self.joints:
+            with blamed(f"joint {joint.get('name')!r}"):
+                ends.append([self._end(joint, word) for word in ("parent", "child")])
+        self._hold(floating)
+        for joint, (parent, child) in zip(self.joints, ends, strict=True):
+            with blamed(f"joint {joint.get('name')!r}"):
+                self._joint(joint, parent, child)
+        for joint in self.joints:
+            with blamed(f"joint {joint.get('name')!r}"):
+                self.couple(joint.get("name", ""), joint)
+        if ground is not None:
+            self._contacts(ground, floating)
         return self.result()
 
-    def _link(self, link: Any) -> None:
-        inertial = link.inertial
-        mass = float(inertial.mass or 0.0) if inertial is not None else 0.0
-        given = (
-            np.zeros((3, 3)) if inertial is None or inertial.inertia is None else inertial.inertia
-        )
-        pose = _pose(None if inertial is None else inertial.origin)
-        R = pose[:3, :3]
-        self.body(self.names[link.name], mass, pose[:3, 3], symmetric(R @ np.asarray(given) @ R.T))
-        for visual in link.visuals:
-            self._visual(self.names[link.name], visual)
+    def pose(self, element: Element) -> Pose:
+        """Of its origin: a place, and angles about fixed axes."""
+        xyz, rpy = (text_at(element, f"origin/@{key}") or "0 0 0" for key in ("xyz", "rpy"))
+        R = Rotation.from_euler("xyz", numbers(rpy, 3)).as_matrix()
+        return Pose(R, np.array(numbers(xyz, 3)))
 
-    def _visual(self, body: str, visual: Any) -> None:
-        pose, mesh = _pose(visual.origin), visual.geometry.mesh
-        at, R = pose[:3, 3], pose[:3, :3]
-        if mesh is None:
-            surface = _surface(visual.geometry, Marker(body, self.system._known(body), at, R))
-            if surface is not None:
-                self.look(body, surface)
-            return
-        file = found_beside(mesh.filename, self.folder)
-        if file is None:
-            self.unseen.append(mesh.filename)
-            return
-        scale = np.broadcast_to(1.0 if mesh.scale is None else mesh.scale, 3)
-        self.look(body, Mesh(at, R, self._color(visual.material), scale, file))
+    def color(self, visual: Element) -> str | None:
+        own = text_at(visual, "material/color/@rgba")
+        rgba = own or self.colors.get(text_at(visual, "material/@name"))
+        return hex_color(numbers(rgba)) if rgba else None
 
-    def _color(self, material: Any) -> str | None:
-        if material is None:
-            return None
-        color = material.color or self.colors.get(material.name)
-        return None if color is None else hex_color(color.rgba)
+    def _link(self, link: Element) -> None:
+        name = self.names[link.get("name", "")]
+        self.rigid(name, link.find("inertial"))
+        for visual in link.iterfind("visual"):
+            self.visual(name, visual)
 
-    def _root(self, floating: bool) -> None:
-        children = {joint.child for joint in self.robot.joints}
-        roots = [link.name for link in self.robot.links if link.name not in children]
+    def _end(self, joint: Element, word: str) -> str:
+        link = text_at(joint, f"{word}/@link")
+        if link not in self.names:
+            raise ModelError(f"joins the link {shown(link)}, which is not there")
+        return self.names[link]
+
+    def _roots(self) -> list[str]:
+        children = {text_at(joint, "child/@link") for joint in self.joints}
+        return [name for link in self.links if (name := link.get("name", "")) not in children]
+
+    def _hold(self, floating: bool) -> None:
+        roots = self._roots()
         if len(roots) != 1:
             listed = ", ".join(map(repr, roots)) or "none"
             raise ModelError(f"a URDF file has one root link, this has {listed}")
         join = self.system.free if floating else self.system.fixed
         join("root joint", self.system.ground, self.names[roots[0]])
 
-    def _joint(self, joint: Any, parent: str, child: str) -> None:
-        pose = _pose(joint.origin)
-        where: dict[str, Any] = {"at": pose[:3, 3], "orientation": pose[:3, :3]}
-        if joint.type in MOVING:
-            word = MOVING[joint.type]
-            where |= {"axis": _unit(joint.axis), **self._built(joint)}
-        elif joint.type in ("fixed", "planar", "floating"):
-            word = {"floating": "free"}.get(joint.type, joint.type)
-            where |= {"axis": _unit(joint.axis)} if word == "planar" else {}
-        else:
-            raise ModelError(f"its type {joint.type!r} is none of URDF's")
-        getattr(self.system, word)(joint.name, parent, child, **where)
-
-    def _end(self, link: str) -> str:
-        if link not in self.names:
-            raise ModelError(f"joins the link {shown(link)}, which is not there")
-        return self.names[link]
-
-    def _built(self, joint: Any) -> dict[str, Any]:
-        """Damping, friction and limits of a joint."""
-        dynamics, limit = joint.dynamics, joint.limit
-        out: dict[str, Any] = {}
-        if dynamics is not None and dynamics.damping:
-            out["damping"] = float(dynamics.damping)
-        if dynamics is not None and dynamics.friction:
-            out |= self.switched("friction", joint.name, float(dynamics.friction))
-        ends = () if limit is None else (limit.lower, limit.upper)
-        if joint.type != "continuous" and any(end is not None for end in ends):
-            low, high = (0.0 if end is None else float(end) for end in ends)  # as URDF says
-            out |= self.switched("limits", joint.name, (low, high)) if low < high else {}
-        return out
-
-    def _mimic(self, joint: Any) -> None:
-        """q = multiplier · (q of the other) + offset; a joint that is fixed stays at zero."""
-        mimic, kinds = joint.mimic, {each.name: each.type for each in self.robot.joints}
-        other, kind = mimic.joint, kinds.get(mimic.joint, "not there")
-        if not {joint.type, kind} <= {*MOVING, "fixed"} or other == joint.name:
-            which = f"{joint.name} ({joint.type}) mimics {other} ({kind})"
-            self.left_out.append(f"a mimic joint that cannot be one: {which}")
-        elif joint.type != "fixed":
-            factor = 1.0 if mimic.multiplier is None else float(mimic.multiplier)
-            terms = {joint.name: 1.0} | ({other: -factor} if kind != "fixed" else {})
-            self.system.coupling(f"{joint.name} mimics {other}", terms, float(mimic.offset or 0.0))
+    def _joint(self, joint: Element, parent: str, child: str) -> None:
+        kind, name = joint.get("type", ""), joint.get("name", "")
+        pose = self.pose(joint)
+        where: dict[str, Any] = {"at": pose.at, "orientation": pose.R}
+        word = JOINTS[one_of("type", kind, JOINTS, ModelError)]
+        if kind in MOVING or word == "planar":
+            where["axis"] = direction(numbers(text_at(joint, "axis/@xyz") or "1 0 0", 3))
+        if kind in MOVING:
+            where |= self.options(name, joint)
+        getattr(self.system, word)(name, parent, child, **where)
 
     def _contacts(self, ground: dict[str, Any], floating: bool) -> None:
         """Each shape on a link that moves touches the plane."""
@@ -219,67 +174,45 @@ class _Robot(Imported):
         touch = self.system.compliant_contact if "stiffness" in law else self.system.rigid_contact
         known = ["height", "links", "stiffness", *[*inspect.signature(touch).parameters][3:]]
         law = {one_of("argument of ground", key, known): law[key] for key in law}
-        plane = Plane(Marker("ground plane", self.system.ground, (0, 0, height)))
+        plane = Plane(self.marker("ground", Pose(at=np.array([0, 0, height])), "ground plane"))
         still = set() if floating else self._still()
-        named = {link.name: link for link in self.robot.links}
-        moving = [named[name] for name in chosen if name not in still]
+        by_name = {link.get("name", ""): link for link in self.links}
+        moving = [by_name[name] for name in chosen if name not in still]
         for link in moving:
             for name, surface in self._surfaces(link):
-                with blamed(f"link {link.name!r}"):
+                with blamed(f"link {link.get('name')!r}"):
                     touch(name, surface, plane, **law)
-        meshes = [x.name for x in moving if any(c.geometry.mesh is not None for c in x.collisions)]
+        meshes = [
+            x.get("name", "") for x in moving if x.find("collision/geometry/mesh") is not None
+        ]
         if meshes:
             self.left_out.append(f"contacts of the meshes of {', '.join(meshes)}")
 
     def _still(self) -> set[str]:
         """Links that do not move, with the root on the ground."""
-        held = {joint.child: joint.parent for joint in self.robot.joints if joint.type == "fixed"}
-        children = {joint.child for joint in self.robot.joints}
-        still = {link.name for link in self.robot.links if link.name not in children}
-        for name in self.names:
-            line = [name]
-            while line[-1] in held and held[line[-1]] not in line:
-                line.append(held[line[-1]])
-            still |= set(line) if line[-1] in still else set()
-        return still
+        ends = (
+            (text_at(joint, "parent/@link"), text_at(joint, "child/@link"))
+            for joint in self.joints
+            if joint.get("type") == "fixed"
+        )
+        fixed, roots = nx.DiGraph(ends), self._roots()
+        fixed.add_nodes_from(roots)
+        return {*roots}.union(*(nx.descendants(fixed, root) for root in roots))
 
-    def _surfaces(self, link: Any) -> Iterator[tuple[str, Surface]]:
+    def _surfaces(self, link: Element) -> Iterator[tuple[str, Surface]]:
         """The shapes of a link that collide and are no meshes, each with a name."""
-        for k, collision in enumerate(link.collisions, start=1):
-            pose = _pose(collision.origin)
-            body = self.system._known(self.names[link.name])
-            at = Marker(collision.name or link.name, body, pose[:3, 3], pose[:3, :3])
-            surface = _surface(collision.geometry, at)
-            name = f"{link.name} on the ground" + (f" {k}" if len(link.collisions) > 1 else "")
+        name, collisions = link.get("name", ""), link.findall("collision")
+        for k, collision in enumerate(collisions, start=1):
+            own = collision.get("name") or name
+            place = self.marker(self.names[name], self.pose(collision), own)
+            surface = self.surface(collision, place)
             if surface is not None:
-                yield name, surface
+                yield f"{name} on the ground" + (f" {k}" if len(collisions) > 1 else ""), surface
 
 
-def _surface(geometry: Any, at: Marker) -> Surface | None:
-    if geometry.sphere is not None:
-        return Sphere(at, float(geometry.sphere.radius))
-    if geometry.box is not None:
-        return Box(at, [float(x) for x in geometry.box.size])
-    if geometry.cylinder is not None:
-        return Cylinder(at, float(geometry.cylinder.radius), float(geometry.cylinder.length))
-    return None
-
-
-def _body_name(link: str, links: set[str]) -> str:
+def _body_name(link: str, links: list[str]) -> str:
     """A link has its name; one that is called as our ground is gets another."""
     own = "ground link"
     while own in links:
         own = f"{own} too"
     return own if link == "ground" else link
-
-
-def _pose(origin: Any) -> np.ndarray:
-    return np.eye(4) if origin is None else np.asarray(origin, dtype=float)
-
-
-def _unit(axis: Any) -> np.ndarray:
-    vector = np.array([1.0, 0.0, 0.0] if axis is None else axis, dtype=float)
-    length = np.linalg.norm(vector)
-    if not np.isfinite(length) or length == 0:
-        raise ModelError(f"its axis {vector.tolist()} is no direction")
-    return vector / length

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Algebra(ABC):
-    """What a program is made of in one language.
+    """The operations of a program in one language.
 
     ``operations`` has for each operation by name a function, or a text: the name of a function, or
     a format of the operands. One that is not there is refused by its name.
@@ -56,7 +56,7 @@ class Algebra(ABC):
         raise self.refusal(f"table {table.table!r}")
 
     def entry(self, name: str, table: Lookup, place: int, piece: Any) -> Any:
-        """What stands in a column of the table at a piece; columns are counted from one."""
+        """The entry in a column of the table at a piece; columns are counted from one."""
         raise self.refusal(f"table {table.table!r}")
 
     def shared(self, value: Any, name: str, uses: int) -> Any:
@@ -70,7 +70,7 @@ class Algebra(ABC):
             raise self.refusal(", ".join(missing))
 
     def refusal(self, missing: str) -> Exception:
-        """What is raised for operations that this language has not."""
+        """The error for operations that this language has not."""
         return UnsupportedError(
             f"{self.language} has no form of {missing}; write it with mg.table, mg.if_else, "
             "mg.sin, … instead"

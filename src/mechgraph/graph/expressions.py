@@ -1,4 +1,4 @@
-"""What stands in an expression: operations of a kind, searches of tables, NaN."""
+"""Looking into an expression: operations of a kind, searches of tables, NaN."""
 
 from __future__ import annotations
 

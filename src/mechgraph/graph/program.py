@@ -74,7 +74,7 @@ class Program:
         return replace(self, values=values, outputs=[[new[n] for n in out] for out in outputs])
 
     def missing(self, operations: Collection[str]) -> list[str]:
-        """What is used here and is neither one of these operations nor a table."""
+        """Names of what is used here and is neither one of these operations nor a table."""
         used = dict.fromkeys(value[0] for value in self.values if value[0] not in LEAVES)
         called = dict.fromkeys(function.name() for function, _ in self.calls.values())
         foreign = [f"function {name!r}" for name in called if name not in self.tables]
@@ -106,15 +106,15 @@ def trace(function: ca.Function) -> Program:
 
 
 def without_table_slopes(function: ca.Function) -> ca.Function:
-    """The same function without the derivatives of searches, which are zero: CasADi calls them
+    """A function without the derivatives of searches, which are zero: CasADi calls them
     whatever they are multiplied with."""
     if not any(SLOPE.match(each.name()) for each in function.find_functions(0)):
         return function
     x = function.sx_in()
-    return ca.Function(function.name(), x, rebuilt(function, read(function), Expressions(x)))
+    return ca.Function(function.name(), x, rebuild(function, read(function), Expressions(x)))
 
 
-def rebuilt(function: ca.Function, program: Program, algebra: Expressions) -> list[SX]:
+def rebuild(function: ca.Function, program: Program, algebra: Expressions) -> list[SX]:
     """The results of a function, put together anew from its program."""
     return [
         SX(function.sparsity_out(k), ca.vertcat(SX(0, 1), *entries))

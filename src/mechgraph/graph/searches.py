@@ -25,7 +25,7 @@ SLOPE = re.compile(r"((fwd|adj)\d+_)+(wrap_)?(search|pick)_\d")  # what CasADi d
 
 @dataclass(frozen=True)
 class Lookup:
-    """What the function of a table is: the search of a derivative (or integral: −1) of the
+    """The function of a table: the search of a derivative (or integral: −1) of the
     ``table``, or the pick of one over two numbers, with so many pieces of y in a ``row`` and so
     many ``powers`` of y."""
 
@@ -48,7 +48,7 @@ class Lookup:
 
 
 def lookup(name: str) -> Lookup | None:
-    """What a function of this name does in a graph; None if it is of no table."""
+    """The lookup that a function of this name does in a graph; None if it is of no table."""
     searched, picked = (kind.fullmatch(name) for kind in (SEARCH, PICK))
     if searched is not None:
         return Lookup(searched[3], int(searched[1]), int(searched[2]) - PLAIN)

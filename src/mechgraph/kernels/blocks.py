@@ -189,7 +189,7 @@ class Kind:
 
     @property
     def once(self) -> bool:
-        """Whether it occurs only once."""
+        """True if it occurs only once."""
         return len(self.which) == 1
 
     def text(self, name: str, plain: bool) -> str:

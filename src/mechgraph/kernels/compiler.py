@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .process import completed
+from .process import run_to_end
 
 FLAGS = (
     "-O2",
@@ -48,7 +48,7 @@ WIDTHS = {"x86-64": 2, "x86-64-v2": 2, "x86-64-v3": 4, "x86-64-v4": 8}  # double
 
 VERSION_SECONDS = 20.0  # for a compiler to say its version
 # for a compiler to finish: about twenty times what gcc takes, and what a busy machine may add
-SECONDS, SECONDS_PER_CHARACTER = 120.0, 1e-4
+SECONDS, SECONDS_PER_CHARACTER = 120.0, 1 / 10_000
 LONG = 100_000  # characters that take a compiler more than a moment
 LONGEST = 1e6  # a number of seconds that every system can wait for
 FOLDERS = "mechgraph-"  # temporary folders begin with it
@@ -87,7 +87,7 @@ class Library(ctypes.CDLL):
 
 
 class QuickLibrary(Library, ctypes.PyDLL):
-    """The same for functions so short that they keep the interpreter's lock."""
+    """A library of functions so short that they keep the interpreter's lock."""
 
 
 def find_compiler() -> Compiler | None:
@@ -136,11 +136,11 @@ def _zig() -> list[str]:
 
 
 def _version(command: list[str]) -> str:
-    """What the command says of itself, nothing if it does not work."""
+    """The first line of the answer to --version, nothing if the command does not work."""
     if not command:
         return ""
     try:
-        done = completed([*command, "--version"], VERSION_SECONDS)
+        done = run_to_end([*command, "--version"], VERSION_SECONDS)
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
     return done.stdout.splitlines()[0] if done.stdout and not done.returncode else ""
@@ -153,7 +153,7 @@ def target() -> str:
 
 
 def is_automatic() -> bool:
-    """Whether functions are compiled, and looked for in the cache, as soon as that pays;
+    """True if functions are compiled, and looked for in the cache, as soon as that pays;
     ``MECHGRAPH_COMPILE=asked`` leaves all to the interpreter but what is told to ``compile``, so
     that results do not depend on when a compiler is done."""
     return os.environ.get("MECHGRAPH_COMPILE") != "asked"
@@ -234,7 +234,7 @@ def _is_private(path: Path) -> bool:
 
 
 def _is_open(folder: Path) -> bool:
-    """Whether others can put something else in the place of what is in a folder; the user's own
+    """True if others can put something else in the place of what is in a folder; the user's own
     group, which has the same number, is nobody else."""
     if not hasattr(os, "getuid"):
         return False
@@ -255,7 +255,7 @@ def key_of(*parts: str | bytes) -> str:
 
 def load(key: str, source: Callable[[], str]) -> Library:
     """The library of that key, from the cache or built from its source."""
-    found = cached(key)
+    found = find_cached(key)
     if found is not None:
         with suppress(OSError):  # as of another system that shares the folder: built anew
             return Library(str(found))
@@ -267,7 +267,7 @@ def load(key: str, source: Callable[[], str]) -> Library:
         ) from None
 
 
-def cached(key: str) -> Path | None:
+def find_cached(key: str) -> Path | None:
     """The library of that key, if it is there, private, and what was built."""
     library, record = _paths(key)
     try:
@@ -279,7 +279,7 @@ def cached(key: str) -> Path | None:
 
 
 def _record(key: str, library: Path) -> str:
-    """What is noted of a library when it is built; it belongs to one key only."""
+    """The note of a library that is built; it belongs to one key only."""
     content = library.read_bytes()
     if f"{SEAL}{key}".encode() not in content:
         raise CompilationFailure("the compiled library cannot be that of its source")
@@ -357,7 +357,7 @@ def _compile(compiler: Compiler, arguments: list[str], size: int) -> None:
     if size > LONG:
         log.info("compiling %.0f kB of C …", size / 1000)
     try:
-        done = completed(command, seconds)
+        done = run_to_end(command, seconds)
     except subprocess.TimeoutExpired:
         _late.add(attempt)
         raise CompilationFailure(late) from None

@@ -55,7 +55,7 @@ class Flow:
 
     @cached_property
     def work(self) -> SX:
-        """What ``work_rates`` add up to, as symbols."""
+        """The integrals of ``work_rates``, as symbols."""
         return SX.sym("work", self.rates.numel())
 
     @cached_property
@@ -72,7 +72,7 @@ class Flow:
 
     @property
     def kept_state(self) -> SX | None:
-        """The same; None, if the state may be anywhere."""
+        """``projected_state``; None, if the state may be anywhere."""
         return None if self.projected is None else self.projected_state
 
     @cached_property
@@ -90,7 +90,7 @@ class Flow:
 
     @cached_property
     def is_timed(self) -> bool:
-        """Whether the slopes depend on time by themselves."""
+        """True if the slopes depend on time by themselves."""
         return bool(ca.depends_on(self.slope, self.t))
 
     def closed(self, told: SX, inputs: SX, own: SX, own_rates: SX) -> Flow:

@@ -30,7 +30,7 @@ from ..errors import ArgumentError
 from ..graph.program import trace, without_table_slopes
 from .compiler import (
     CompilationFailure,
-    cached,
+    find_cached,
     find_compiler,
     is_automatic,
     key_of,
@@ -41,8 +41,9 @@ from .compiler import (
 from .emit import Printed, emitter_text, print_program, with_drivers
 from .native import Native, Single
 
-SECONDS_PER_OPERATION = 2e-4  # of compiling, roughly
-SECONDS_OF_LOOKUP = 2e-6  # for each operation, to learn the name under which machine code is cached
+SECONDS_PER_OPERATION = 1 / 5_000  # of compiling, roughly
+# for each operation, to learn the name under which machine code is cached
+SECONDS_OF_LOOKUP = 1 / 500_000
 # operations beyond which a kernel costs little more to compile if it repeats itself, as large ones
 # do
 LARGE = 20_000
@@ -296,7 +297,7 @@ class _Tier:
         size = self.kernel.function.n_instructions()
         if self._state == "cold" and (size <= LARGE or self.spent > SECONDS_OF_LOOKUP * size):
             self._state = "looked up" if find_compiler() is not None else "failed"
-            if self._state == "looked up" and cached(self.key) is not None:
+            if self._state == "looked up" and find_cached(self.key) is not None:
                 self.force()
         if self._state == "looked up" and self.spent > SECONDS_PER_OPERATION * min(size, LARGE):
             self._state = "compiling"

@@ -17,7 +17,7 @@ _GROUP: dict[str, Any] = {"process_group": 0} if os.name == "posix" else {}
 _running: set[subprocess.Popen[str]] = set()
 
 
-def completed(command: Sequence[str], seconds: float | None) -> subprocess.CompletedProcess[str]:
+def run_to_end(command: Sequence[str], seconds: float | None) -> subprocess.CompletedProcess[str]:
     """The command's exit status and what it printed.
 
     If it takes longer, or if Python is interrupted or ends, it is killed with all that it started.

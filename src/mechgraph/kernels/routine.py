@@ -16,7 +16,7 @@ from casadi import SX
 from ..graph.program import trace, without_table_slopes
 from .compiler import (
     CompilationFailure,
-    cached,
+    find_cached,
     find_compiler,
     is_automatic,
     key_of,
@@ -48,7 +48,7 @@ class Routine:
         self._thread: threading.Thread | None = None
         self._failed = find_compiler() is None
         if not self._failed and self.operations <= LOOKED_UP and is_automatic():
-            self._failed = cached(self._key) is not None and not self.compile()
+            self._failed = find_cached(self._key) is not None and not self.compile()
 
     @cached_property
     def operations(self) -> int:
@@ -60,7 +60,7 @@ class Routine:
         return "interpreter" if self.native is None else "machine code"
 
     def interpreted(self, x: np.ndarray, result: np.ndarray) -> Callable[[], None]:
-        """What evaluates it from one array into another."""
+        """A function that evaluates it from one array into another."""
         buffer, trigger = self.function.buffer()
         buffer.set_arg(0, x.data)
         buffer.set_res(0, result.data)
@@ -81,7 +81,7 @@ class Routine:
 
     @property
     def is_quick_to_compile(self) -> bool:
-        """Whether that takes seconds, not minutes, and may be done unasked."""
+        """True if that takes seconds, not minutes, and may be done unasked."""
         return self.operations <= AUTOMATIC and is_automatic()
 
     def compile(self) -> bool:

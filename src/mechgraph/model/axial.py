@@ -17,18 +17,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import angle_about, axis, normals, scalar
-from .bodies import Marker, Place, marker_on
+from ..vectors import angle_about, scalar
+from .bodies import Marker, Place
 from .constraints import Constraint, Level
-from .element import Action, Wrench
+from .contact.pairs import velocity_at
+from .declarations import argument, direction, number, place
+from .element import Action, wrench_pair
 from .fields import AngleLaw, Axis, Number
-from .joints import Rows
+from .joints import Cylindrical, Rows
 from .parameter_checks import UnitLength
 
 if TYPE_CHECKING:
@@ -57,15 +59,21 @@ class Acts:
         return Acts(SX(0), SX(0), SX(0))
 
 
+def _read_law(value: Any, _: str) -> AngleLaw:
+    if not callable(value):
+        raise ModelError(f"law must be a function of (t, angle, rate), got {value!r}")
+    return cast(AngleLaw, value)
+
+
 class AxialJoint(Constraint):
     """The partial joint between the frames ``a`` and ``b``, with ``axis`` in both."""
 
     drawn_as = "nothing"
     measures = MappingProxyType({"shift": "m", "angle": "rad"})
 
-    def __init__(self, name: str, a: Place, b: Place, axis: Axis = "z") -> None:
-        self.name, self.a, self.b, self.n = name, marker_on(a), marker_on(b), _axis(axis)
-        self.limits = [UnitLength("axis", ca.norm_2(self.n))]
+    a: Marker = place()
+    b: Marker = place()
+    axis: SX = direction("z", UnitLength)
 
     @abstractmethod
     def axial(self, m: Motion) -> Held | Acts:
@@ -79,101 +87,98 @@ class AxialJoint(Constraint):
 
     def shift(self, m: Motion) -> SX:
         """ν = n·(R_B − R_A)."""
-        return ca.dot(m.axis(self.a, self.n), m.position(self.b) - m.position(self.a))
+        return ca.dot(self._line(m), m.position(self.b) - m.position(self.a))
 
     def shift_rate(self, m: Motion) -> SX:
         """ν̇."""
-        return ca.dot(m.axis(self.a, self.n), self._relative_velocity(m))
+        return ca.dot(self._line(m), self._relative_velocity(m))
 
     def shift_acceleration(self, m: Motion) -> SX:
         """ν̈ = μ of the source's (3)."""
         omega, arm = m.angular_velocity(self.a), m.position(self.b) - m.position(self.a)
         carried = m.acceleration(self.a) + ca.cross(m.angular_acceleration(self.a), arm)
-        carried += ca.cross(omega, ca.cross(omega, arm)) + 2 * ca.cross(
-            omega, self._relative_velocity(m)
-        )
-        return ca.dot(m.axis(self.a, self.n), m.acceleration(self.b) - carried)
+        carried += ca.cross(omega, ca.cross(omega, arm))
+        carried += 2 * ca.cross(omega, self._relative_velocity(m))
+        return ca.dot(self._line(m), m.acceleration(self.b) - carried)
 
     def angle(self, m: Motion, near: Any = None) -> SX:
         """φ of B relative to A, with all its turns, or within half a turn of a value."""
-        within = angle_about(self.n, m.rotation(self.b, in_frame=self.a))
+        within = angle_about(self.axis, m.rotation(self.b, in_frame=self.a))
         return m.turned(f"{self.name} angle", within, partial(self.angle_rate, m), near)
 
     def angle_rate(self, m: Motion) -> SX:
         """φ̇."""
-        return ca.dot(
-            m.axis(self.a, self.n), m.angular_velocity(self.b) - m.angular_velocity(self.a)
-        )
+        return ca.dot(self._line(m), m.angular_velocity(self.b) - m.angular_velocity(self.a))
 
     def angle_acceleration(self, m: Motion) -> SX:
         """φ̈ = λ of the source's (4)."""
         turning = m.angular_velocity(self.b) - m.angular_velocity(self.a)
         carried = m.angular_acceleration(self.a) + ca.cross(m.angular_velocity(self.a), turning)
-        return ca.dot(m.axis(self.a, self.n), m.angular_acceleration(self.b) - carried)
+        return ca.dot(self._line(m), m.angular_acceleration(self.b) - carried)
+
+    def _line(self, m: Motion) -> SX:
+        """n in the world."""
+        return m.axis(self.a, self.axis)
 
     def _relative_velocity(self, m: Motion) -> SX:
-        arm = m.position(self.b) - m.position(self.a)
-        return m.velocity(self.b) - m.velocity(self.a) - ca.cross(m.angular_velocity(self.a), arm)
+        return m.velocity(self.b) - velocity_at(m, self.a, m.position(self.b))
+
+    def _evaluate(self, law: AngleLaw, m: Motion) -> SX:
+        """A law at the angle and its rate."""
+        return scalar(law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
 
     # --- the constraint ---------------------------------------------------------------------------
 
     def pins(self) -> Sequence[tuple[Marker, SX]]:
-        return ((self.a, self.n),)
+        return ((self.a, self.axis),)
 
     def force_axis(self, m: Motion) -> SX | None:
-        """That of F and M, on the first place."""
-        return m.axis(self.a, self.n)
+        """The axis of F and M, on the first place."""
+        return self._line(m)
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
 
     def position(self, m: Motion) -> Rows:
-        R, r = m.relative(self.a, self.b)
-        across = normals(self.n)
-        line = [(f"across {k}", ca.dot(t, r)) for k, t in enumerate(across, start=1)]
-        return [
-            *line,
-            *((f"tilt {k}", ca.dot(t, R @ self.n)) for k, t in enumerate(across, start=1)),
-            *self._held(m, "position"),
-        ]
+        joined = Cylindrical(self.axis).closing(*m.relative(self.a, self.b))
+        return [*joined, *self._held_rows(m, "position")]
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        return (ca.dot(self.n, m.rotation(self.b, in_frame=self.a) @ self.n),)
+        return (Cylindrical(self.axis).orientation_sign(*m.relative(self.a, self.b)),)
 
     def velocity(self, m: Motion) -> Rows:
-        return self._held(m, "velocity")
+        return self._held_rows(m, "velocity")
 
     def acceleration(self, m: Motion) -> Rows:
-        return self._held(m, "acceleration")
+        return self._held_rows(m, "acceleration")
 
-    def _held(self, m: Motion, level: Level) -> Rows:
+    def _held_rows(self, m: Motion, level: Level) -> Rows:
         completed = (("axial", self.axial(m)), ("rotary", self.rotary(m)))
         return [
             (label, by.row) for label, by in completed if isinstance(by, Held) and by.level == level
         ]
 
-    def _acting(self, m: Motion) -> list[Acts]:
-        """Of F and of M."""
+    def _efforts(self, m: Motion) -> list[Acts]:
+        """The efforts F and M."""
         return [
             by if isinstance(by, Acts) else Acts.nothing() for by in (self.axial(m), self.rotary(m))
         ]
 
     def potential(self, m: Motion) -> SX:
-        return sum((acts.potential for acts in self._acting(m)), SX(0))
+        return sum((acts.potential for acts in self._efforts(m)), SX(0))
 
     def conservative(self, m: Motion) -> list[Action]:
-        return self._pair(m, *(acts.elastic for acts in self._acting(m)))
+        return self._pair(m, *(acts.elastic for acts in self._efforts(m)))
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        return self._pair(m, *(acts.other for acts in self._acting(m)))
+        return self._pair(m, *(acts.other for acts in self._efforts(m)))
 
     def _pair(self, m: Motion, F: SX, M: SX) -> list[Action]:
         """F n and M n at R_B on A, and the opposite on B."""
         if F.is_zero() and M.is_zero():
             return []
-        n = m.axis(self.a, self.n)
-        arm = m.position(self.b) - m.position(self.a)
-        return [Wrench(self.a, F * n, M * n + ca.cross(arm, F * n)), Wrench(self.b, -F * n, -M * n)]
+        n = self._line(m)
+        return wrench_pair(m, self.a, self.b, -F * n, -M * n)
 
 
 class FixedIdealJoint(AxialJoint):
@@ -203,24 +208,12 @@ class SpringIdealJoint(FreeIdealJoint):
     """
 
     passive = True
-
-    def __init__(
-        self,
-        name: str,
-        a: Place,
-        b: Place,
-        axis: Axis = "z",
-        stiffness: Number = 0,
-        damping: Number = 0,
-    ) -> None:
-        super().__init__(name, a, b, axis)
-        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
+    stiffness: SX = number(0)
+    damping: SX = number(0)
 
     def axial(self, m: Motion) -> Held | Acts:
-        shift = self.shift(m)
-        return Acts(
-            self.stiffness * shift, self.stiffness * shift**2 / 2, self.damping * self.shift_rate(m)
-        )
+        pull = self.stiffness * self.shift(m)
+        return Acts(pull, pull * self.shift(m) / 2, self.damping * self.shift_rate(m))
 
 
 class FixedControlledJoint(FixedIdealJoint):
@@ -230,13 +223,11 @@ class FixedControlledJoint(FixedIdealJoint):
     law: the torque on ``a``, a function of (time, angle, its rate).
     """
 
-    def __init__(self, name: str, a: Place, b: Place, law: AngleLaw, axis: Axis = "z") -> None:
-        super().__init__(name, a, b, axis)
-        self.law = _law(law)
+    law: Any = argument("AngleLaw", "function", _read_law)
+    axis: SX = direction("z", UnitLength)
 
     def rotary(self, m: Motion) -> Held | Acts:
-        value = scalar(self.law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
-        return Acts(SX(0), SX(0), value)
+        return Acts(SX(0), SX(0), self._evaluate(self.law, m))
 
 
 class FreeSlideJoint(FreeIdealJoint):
@@ -268,22 +259,12 @@ class FixedServoJoint(FixedIdealJoint):
                 "give either law=, the angular acceleration as a function of (t, φ, φ̇), or "
                 "angle=, of time"
             )
-        self.law = None if law is None else _law(law)
+        self.law = None if law is None else _read_law(law, "law")
         self.given = None if angle is None else scalar(angle, "angle")
 
     def rotary(self, m: Motion) -> Held | Acts:
         if self.given is not None:
             return Held(self.angle(m, near=self.given) - self.given)
         assert self.law is not None
-        wanted = scalar(self.law(m.time, self.angle(m), self.angle_rate(m)), f"{self.name!r}: law")
+        wanted = self._evaluate(self.law, m)
         return Held(self.angle_acceleration(m) - wanted, "acceleration")
-
-
-def _axis(value: Any) -> SX:
-    return axis(value)
-
-
-def _law(value: Any) -> AngleLaw:
-    if not callable(value):
-        raise ModelError(f"law must be a function of (t, angle, rate), got {value!r}")
-    return value

@@ -45,7 +45,7 @@ class Massive:
 
 @dataclass(frozen=True, eq=False)
 class MassProperties(Massive):
-    """Those of a body, seen from another frame that it is fixed in."""
+    """Mass properties of a body, seen from another frame that it is fixed in."""
 
     mass: SX
     com: SX

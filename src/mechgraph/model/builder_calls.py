@@ -1,4 +1,5 @@
-"""How the builder's methods read their calls: real signatures, and complaints where they stand.
+"""Methods of the builder, and how they read their calls: real signatures, and complaints where
+they stand.
 
 The methods that make joints, forces and constraints are made here from their classes, whose
 constructors say the arguments and whose docstrings say what these mean.

@@ -17,12 +17,11 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import scalar
-from .bodies import Marker, Place, marker_on
+from .bodies import Marker
+from .declarations import coefficients, coordinate, number, place, positive
 from .element import Action, Element
-from .fields import ByName, MotionFunction, Number
-from .joints import Coordinate, Joint, Rows, coordinate_name
-from .parameter_checks import Limit
+from .fields import MotionFunction
+from .joints import Joint, Rows
 
 if TYPE_CHECKING:
     from .motion import Motion
@@ -72,7 +71,7 @@ class Constraint(Element):
         return [None] * len(self.chains())
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        """What is positive the right way round, where the rows also hold another way."""
+        """Expressions, positive the right way round, where the rows also hold another way."""
         return ()
 
     def rows(self, m: Motion, level: Level) -> Rows:
@@ -90,11 +89,9 @@ class Distance(Constraint):
     length: l, a number or a function of time.
     """
 
-    def __init__(self, name: str, a: Place, b: Place, length: Number):
-        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
-        self.length = scalar(length, "length")
-        joined = "; to join two points use a spherical joint"
-        self.limits = [Limit("length", self.length, hint=joined)]
+    a: Marker = place()
+    b: Marker = place()
+    length: SX = positive(hint="; to join two points use a spherical joint")
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
@@ -113,19 +110,8 @@ class Coupling(Constraint):
     coefficients: by the names of the coordinates, {"j1": 1.0, "j2": -2.5}.
     """
 
-    def __init__(self, name: str, coefficients: ByName, constant: Number = 0):
-        self.name = name
-        if not isinstance(coefficients, Mapping):
-            raise ModelError(
-                f"coefficients must be a mapping such as {{'j1': 1.0, 'j2': -2.5}}, got "
-                f"{coefficients!r}"
-            )
-        self.coefficients = {
-            key: scalar(value, f"coefficient of {key!r}") for key, value in coefficients.items()
-        }
-        self.constant = scalar(constant, "constant")
-        if not self.coefficients:
-            raise ModelError("a coupling needs at least one coordinate")
+    coefficients: Mapping[str, SX] = coefficients()
+    constant: SX = number(0)
 
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
@@ -134,14 +120,8 @@ class Coupling(Constraint):
         return self.coefficients, self.constant
 
     def position(self, m: Motion) -> Rows:
-        return [
-            (
-                "",
-                sum(
-                    (c * m.coordinate(key) for key, c in self.coefficients.items()), -self.constant
-                ),
-            )
-        ]
+        terms = (c * m.coordinate(key) for key, c in self.coefficients.items())
+        return [("", sum(terms, -self.constant))]
 
 
 class Servo(Constraint):
@@ -151,18 +131,17 @@ class Servo(Constraint):
 
     is_servo = True
 
-    def __init__(self, name: str, coordinate: Coordinate, value: Number):
-        self.name, self.target = name, coordinate_name(coordinate)
-        self.value = scalar(value, "value")
+    coordinate: str = coordinate()
+    value: SX = number()
 
     def joints(self) -> Sequence[str]:
-        return (self.target,)
+        return (self.coordinate,)
 
     def row_unit(self, unit: Callable[[str], str]) -> str:
-        return unit(self.target)
+        return unit(self.coordinate)
 
     def position(self, m: Motion) -> Rows:
-        return [("", m.coordinate(self.target, near=self.value) - self.value)]
+        return [("", m.coordinate(self.coordinate, near=self.value) - self.value)]
 
 
 class Expression(Constraint):

@@ -1,15 +1,17 @@
-"""What every element of a description has in common: it is what was said, and stays so.
+"""Base of all elements of a description: values, made once and never changed.
 
-An element remembers the arguments that it was made with, and cannot be changed afterwards. So two
-elements are equal if the same was said of them; they can be hashed, copied, pickled and printed
-without a word of their own, a user's classes, too.
+An element remembers the arguments that it was made with. So two elements are equal if the same was
+said of them; they can be hashed, copied, pickled and printed without a word of their own, a user's
+classes, too. A class may *declare* its arguments (``Argument``, ``declarations.py``); then they are
+read, checked and stored under their names without a constructor.
 """
 
 from __future__ import annotations
 
 import inspect
 from abc import ABCMeta
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, ClassVar, NoReturn, Self, TypeVar
@@ -24,6 +26,40 @@ from .fields import Field, fields_of
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of an element, declared in its class.
+
+    annotation: what it is in the signature.
+    field: what it is in calls and files.
+    read: makes of a value, and of what it is called in messages, what the element stores.
+    default: the value if none is given; the argument is required without one.
+    limit: makes of its name and of what is stored the limits that this must keep.
+    """
+
+    annotation: str
+    field: Field
+    read: Callable[[Any, str], Any]
+    default: Any = inspect.Parameter.empty
+    limit: Callable[[str, Any], Iterable[Any]] = lambda *_: ()
+
+    def __get__(self, element: Any, owner: type) -> Any:
+        raise AttributeError("not given yet")
+
+    def parameter(self, name: str) -> inspect.Parameter:
+        """The argument in a signature."""
+        hint = f"{self.annotation} | None" if self.default is None else self.annotation
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        return inspect.Parameter(name, kind, default=self.default, annotation=hint)
+
+    def read_value(self, given: Any, name: str) -> tuple[Any, list[Any]]:
+        """The value that the element stores, and its limits, with those that it brings along."""
+        if given is None and self.default is None:
+            return None, []
+        value = self.read(given, name)
+        return value, [*self.limit(name, value), *getattr(value, "limits", ())]
 
 
 class _Sealing(ABCMeta):
@@ -43,26 +79,65 @@ class _Sealing(ABCMeta):
 
     @property
     def __signature__(cls) -> inspect.Signature:
-        """That of its constructor, for ``help`` and for the record."""
+        """The signature of its constructor, for ``help`` and for the record."""
         return _signature(cls)
+
+    @property
+    def fields(cls) -> Mapping[str, Field] | None:
+        """The fields of arguments that are declared; None, if its constructor has them."""
+        if cls.__init__ is not Described.__init__:  # type: ignore[misc]
+            return None
+        return {name: argument.field for name, argument in _declarations(cls).items()}
 
 
 @cache
 def _signature(cls: type) -> inspect.Signature:
-    if cls.__init__ is object.__init__:  # type: ignore[misc]
-        return inspect.Signature()
+    if cls.__init__ is Described.__init__:  # type: ignore[misc]
+        return _declared_signature(cls)
     own = list(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
     return inspect.Signature(own)
+
+
+@cache
+def _declarations(cls: type) -> dict[str, Argument]:
+    """The arguments that a class and its bases declare; one that is declared again moves."""
+    found: dict[str, Argument] = {}
+    for base in reversed(cls.__mro__):
+        own = {name: x for name, x in vars(base).items() if isinstance(x, Argument)}
+        found = {name: x for name, x in found.items() if name not in own} | own
+    return found
+
+
+@cache
+def _declared_signature(cls: type) -> inspect.Signature:
+    """Required arguments first, each in the order of their declaration."""
+    parameters = [argument.parameter(name) for name, argument in _declarations(cls).items()]
+    return inspect.Signature(sorted(parameters, key=lambda p: p.default is not p.empty))
 
 
 class Described(Picklable, metaclass=_Sealing):
     """Base of bodies, markers, joints, forces, constraints, surfaces: a value, made once."""
 
     field: ClassVar[Field] = Field("object")  # of an argument that is one
+    limits: Sequence[Any] = ()  # of its numbers
     _given: Mapping[str, Any]  # the arguments as given, by name
 
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        """Read, check and store the arguments that the class declares."""
+        bound, declared = _declared_signature(type(self)).bind(*arguments, **options), []
+        bound.apply_defaults()
+        for name, given in bound.arguments.items():
+            value, limits = _declarations(type(self))[name].read_value(given, name)
+            setattr(self, name, value)
+            declared += limits
+        self.limits = declared
+        self.__post_init__()
+
+    def __post_init__(self) -> None:
+        """Derive and check further things, once the declared arguments are stored."""
+
     def with_places(self, place: Callable[[Any], Any]) -> Self:
-        """The same with each of its places looked up, where names were given."""
+        """A copy with each of its places looked up, where names were given."""
         fields = fields_of(type(self))
         found = {
             key: place(value)
@@ -103,7 +178,7 @@ class Described(Picklable, metaclass=_Sealing):
     def __repr__(self) -> str:
         parameters = _signature(type(self)).parameters
         listed = ", ".join(
-            f"{name}={_printed(value)}"
+            f"{name}={_print(value)}"
             for name, value in self._given.items()
             if value is not parameters[name].default  # what was said, and nothing else
         )
@@ -129,19 +204,19 @@ class Record(Mapping[Key, Value]):
         return repr(self._entries)
 
 
-def _printed(value: Any) -> str:
+def _print(value: Any) -> str:
     """A value as it was said; another element by its name."""
     if isinstance(value, Described) and hasattr(value, "name"):
         return repr(value.name)
     if isinstance(value, FunctionType):
         return f"<function {value.__name__}>"
     if isinstance(value, (list, tuple)):
-        inner = ", ".join(_printed(item) for item in value)
+        inner = ", ".join(_print(item) for item in value)
         return f"[{inner}]" if isinstance(value, list) else f"({inner})"
     return str(value) if isinstance(value, SX) else repr(value)
 
 
-# --- what is the same -----------------------------------------------------------------------------
+# --- equality -------------------------------------------------------------------------------------
 
 
 def canonical(value: Any) -> Hashable:
@@ -161,7 +236,7 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
         if isinstance(value, kind):
             return read(value, within)
     if hasattr(value, "__dict__") and _compares_by_identity(type(value)):
-        return type(value).__qualname__, _of_mapping(_held(value), within)
+        return type(value).__qualname__, _of_mapping(_attributes(value), within)
     try:
         hash(value)
     except TypeError:
@@ -169,9 +244,9 @@ def _canonical(value: Any, outer: frozenset[int]) -> Hashable:
     return value
 
 
-def _held(value: Any) -> dict[str, Any]:
-    """What an object holds, but not the description that a system keeps of itself: a function may
-    close over the system that it is part of."""
+def _attributes(value: Any) -> dict[str, Any]:
+    """The attributes of an object, but not the description that a system keeps of itself: a
+    function may close over the system that it is part of."""
     return {name: item for name, item in vars(value).items() if name != "_snapshot"}
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -27,6 +27,22 @@ if TYPE_CHECKING:
     from ..motion.topology import Topology
     from .motion import Motion
     from .subsystem import Unit
+
+
+Derive = TypeVar("Derive", bound=Callable[..., Any])
+
+
+def derived_once(derive: Derive) -> Derive:
+    """A function of a description, or of a chart, whose results stay with that for all who ask."""
+
+    @wraps(derive)
+    def look_up(thing: Any, *arguments: Hashable) -> Any:
+        key = (derive.__module__, derive.__qualname__, *arguments)
+        if key not in thing.derived:
+            thing.derived[key] = derive(thing, *arguments)
+        return thing.derived[key]
+
+    return cast(Derive, look_up)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -98,13 +114,18 @@ class Description(Picklable):
     @cached_property
     def size(self) -> float:
         """How large the bodies usually are, from their mass centres to their joints, and how long
-        the rods without mass; one metre if nothing tells."""
+        the rods without mass; their radius of gyration where there are none of these; one metre if
+        nothing tells."""
         ends = (end for joint in self.joints.values() for end in (joint.parent, joint.child))
         arms = [ca.norm_2(end.at - end.body.com) for end in ends if end.body is not self.ground]
         rods = [each.length for each in self.constraints.values() if isinstance(each, Distance)]
-        found = self.default_value(ca.vertcat(SX(0, 1), *arms, *rods)).ravel()
-        known = found[np.isfinite(found) & (found > 0)]
-        return float(np.median(known)) if known.size else 1.0
+        turned = [ca.sqrt(ca.trace(b.inertia) / b.mass) for b in self.bodies.values()]
+        for lengths in ([*arms, *rods], turned):
+            found = self.default_value(ca.vertcat(SX(0, 1), *lengths)).ravel()
+            known = found[np.isfinite(found) & (found > 0)]
+            if known.size:
+                return float(np.median(known))
+        return 1.0
 
     def owns(self, body: Body) -> bool:
         """True if a body is one of this system."""
@@ -151,6 +172,6 @@ class Description(Picklable):
         return f"<Description of {self.name!r}: {', '.join(counts) or 'nothing yet'}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        """What was said, without what was derived from it."""
+        """Everything that was said, without what was derived from it."""
         kept = {k: value for k, value in vars(self).items() if k not in ("_canonical", "size")}
         return {**kept, "derived": {}}

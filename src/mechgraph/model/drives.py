@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 from casadi import SX
 
 from ..errors import ModelError
-from ..vectors import scalar
+from .declarations import coordinate, law, not_negative, number, positive
 from .element import Action, Effort
-from .fields import Law, Number
 from .forces import Force, evaluate
-from .joints import Coordinate, coordinate_name
-from .parameter_checks import Limit
 
 if TYPE_CHECKING:
     from .motion import Motion
@@ -36,43 +33,29 @@ class Drive(Force):
     speed: at which nothing is left of ``effort`` along the motion; it falls to that on a line.
     """
 
-    def __init__(
-        self,
-        name: str,
-        coordinate: Coordinate,
-        value: Law = 0,
-        position: Number | None = None,
-        stiffness: Number = 0,
-        damping: Number = 0,
-        effort: Number | None = None,
-        speed: Number | None = None,
-    ) -> None:
-        self.name, self.coordinate = name, coordinate_name(coordinate)
-        self.value = value if callable(value) else scalar(value, "value")
-        self.position = None if position is None else scalar(position, "position")
-        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
-        self.effort = None if effort is None else scalar(effort, "effort")
-        self.speed = None if speed is None else scalar(speed, "speed")
+    coordinate: str = coordinate()
+    value: Any = law(0)
+    position: SX | None = number(None)
+    stiffness: SX = not_negative(0)
+    damping: SX = not_negative(0)
+    effort: SX | None = positive(None)
+    speed: SX | None = positive(None)
+
+    def __post_init__(self) -> None:
         if self.position is None and not (self.stiffness.is_zero() and self.damping.is_zero()):
             raise ModelError("stiffness and damping hold a position: give position=, too")
         if self.position is not None and self.stiffness.is_zero() and self.damping.is_zero():
             raise ModelError("nothing holds the position: give stiffness=, damping= or both")
         if self.speed is not None and self.effort is None:
             raise ModelError("speed= limits a drive with effort=: give that at standstill, too")
-        given = {"effort": self.effort, "speed": self.speed}
-        self.limits = [
-            Limit("stiffness", self.stiffness, positive=False),
-            Limit("damping", self.damping, positive=False),
-            *(Limit(what, limit) for what, limit in given.items() if limit is not None),
-        ]
 
     def joints(self) -> Sequence[str]:
         return (self.coordinate,)
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        return [Effort(self.coordinate, self._limited(self._wanted(m), m.speed(self.coordinate)))]
+        return [Effort(self.coordinate, self._limit(self._command(m), m.speed(self.coordinate)))]
 
-    def _wanted(self, m: Motion) -> SX:
+    def _command(self, m: Motion) -> SX:
         wanted = evaluate(self.value, m, 1, "value")
         if self.position is None:
             return wanted
@@ -81,14 +64,14 @@ class Drive(Force):
         error = self.stiffness * (self.position - x)
         return wanted + error + self.damping * (rate - m.speed(self.coordinate))
 
-    def _limited(self, wanted: SX, speed: SX) -> SX:
+    def _limit(self, wanted: SX, speed: SX) -> SX:
         if self.effort is None:
             return wanted
-        up, down = self._part(speed), self._part(-speed)
+        up, down = self._share(speed), self._share(-speed)
         return ca.fmax(-self.effort * down, ca.fmin(wanted, self.effort * up))
 
-    def _part(self, speed: SX) -> SX:
-        """Of the effort, what is left at a speed along it."""
+    def _share(self, speed: SX) -> SX:
+        """The part of the effort that is left at a speed along it."""
         if self.speed is None:
             return SX(1)
         return ca.fmin(1, ca.fmax(0, 1 - speed / self.speed))

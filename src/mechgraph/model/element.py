@@ -1,5 +1,4 @@
-"""What forces and constraints have in common: the places and joints that they refer to, and how
-they act."""
+"""Base of forces and constraints: the places and joints that they refer to, and how they act."""
 
 from __future__ import annotations
 
@@ -7,9 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+import casadi as ca
 from casadi import SX
 
 from .bodies import Marker
+from .declarations import argument
 from .described import Described
 from .parameter_checks import Limit
 
@@ -37,13 +38,28 @@ class Effort:
 
 
 Action = Wrench | Effort
+
+
+def wrench_pair(
+    m: Motion, a: Marker, b: Marker, force: SX, torque: SX | float = 0, at: SX | None = None
+) -> list[Action]:
+    """A force and a torque on ``b`` at a point of the world (its origin, if not given), and the
+    opposite on ``a`` there."""
+    point = m.position(b) if at is None else at
+    moment = SX(torque) + SX.zeros(3)
+    own = moment if at is None else moment + ca.cross(at - m.position(b), force)
+    back = -moment - ca.cross(point - m.position(a), force)
+    return [Wrench(a, -force, back), Wrench(b, force, own)]
+
+
 Drawn = Literal["line", "spring", "nothing"]
 
 
 class Element(Described):
-    """What hangs on the graph of bodies and joints. Nothing acts unless a subclass says so."""
+    """A force or a constraint on the graph of bodies and joints. Nothing acts unless a subclass
+    says so."""
 
-    name: str
+    name: str = argument("str", "text")
     word: ClassVar[str] = ""  # that says it, see ``kinds.py``
     limits: Sequence[Limit] = ()  # of its numbers
     passive: bool = False  # True if its non-conservative actions only take energy (dampers)
@@ -60,7 +76,7 @@ class Element(Described):
 
     @classmethod
     def kind(cls) -> str:
-        """What such elements are called: the word that says them, or the name of their class."""
+        """The name of such elements: the word that says them, or the name of their class."""
         return cls.word or cls.__name__
 
     @property
@@ -70,7 +86,7 @@ class Element(Described):
 
     @property
     def called(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return f"{self.said_by} {self.name!r}"
 
     def joints(self) -> Sequence[str]:
@@ -131,7 +147,7 @@ class Element(Described):
         return SX(1)
 
     def reserve(self, m: Motion) -> SX:
-        """How much deeper it could be pressed in before that is half of the way through."""
+        """Depth by which it could be pressed in further before that is half of the way through."""
         return SX(0, 1)
 
     def parts(self) -> Sequence[Any]:
@@ -148,8 +164,8 @@ class Element(Described):
         return ()
 
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
-        """Where its force is seen: on the body of a marker, reduced to a point of the world. By
-        default its last place."""
+        """Place of its force: the body of a marker, and the point of the world that it is reduced
+        to. By default its last place."""
         places = self.places()
         return (places[-1], m.position(places[-1])) if places else None
 

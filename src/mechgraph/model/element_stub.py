@@ -54,7 +54,7 @@ def _method(method: Callable[..., Any]) -> str:
 
 
 def _imports(method: Callable[..., Any]) -> Iterator[tuple[str, str]]:
-    """Where the names in its annotations come from."""
+    """Modules and names of its annotations."""
     signature = inspect.signature(method)
     hints = [p.annotation for p in signature.parameters.values()] + [signature.return_annotation]
     for hint in hints:

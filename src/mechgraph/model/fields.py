@@ -1,4 +1,4 @@
-"""What the arguments of elements are: the one place that their annotations are read.
+"""Fields of the arguments of elements: the one place that their annotations are read.
 
 Each argument has a *field*, which its annotation says: a number, a place, an axis, a law … The
 builder asks it where a name may stand for a place or a joint; model files ask it how a value is
@@ -33,7 +33,7 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Field:
-    """What an argument is.
+    """The kind of an argument.
 
     arguments: of a function, if an expression in a file may stand for it; none for the motion.
     item: the field of each entry of a list.
@@ -110,11 +110,11 @@ def _fields(call: Callable[..., Any]) -> Mapping[str, Field]:
     function = call.__init__ if inspect.isclass(call) else inspect.unwrap(call)
     names = {**vars(builtins), **getattr(function, "__globals__", {})}
     given = inspect.signature(call).parameters.values()
-    return {p.name: field_of(_resolved(p.annotation, names)) for p in given if p.name != "self"}
+    return {p.name: field_of(_resolve(p.annotation, names)) for p in given if p.name != "self"}
 
 
-def _resolved(annotation: Any, names: dict[str, Any]) -> Any:
-    """What an annotation stands for; anything, if it uses names that only type checkers know."""
+def _resolve(annotation: Any, names: dict[str, Any]) -> Any:
+    """The meaning of an annotation; anything, if it uses names that only type checkers know."""
     if not isinstance(annotation, str):
         return annotation
     try:

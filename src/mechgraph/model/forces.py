@@ -20,11 +20,10 @@ from ..arguments import choice
 from ..errors import ModelError
 from ..tables.table import Table
 from ..vectors import column, scalar
-from .bodies import Marker, Place, marker_on
+from .bodies import Marker
+from .declarations import argument, coordinate, law, not_negative, number, place
 from .element import Action, Drawn, Effort, Element, Wrench
-from .fields import Law, Number, Numbers
-from .joints import Coordinate, coordinate_name
-from .parameter_checks import Limit
+from .fields import Numbers
 
 if TYPE_CHECKING:
     from .motion import Motion
@@ -44,6 +43,14 @@ def evaluate(value: Any, m: Motion, size: int, what: str) -> SX:
 
 def _stiffness(value: Any, what: str) -> SX | Table:
     return value if isinstance(value, Table) else scalar(value, what)
+
+
+def _torque(value: Any, _: str) -> Any:
+    return value if hasattr(value, "__len__") else scalar(value, "torque")
+
+
+def _frame(value: Any, what: str) -> str:
+    return str(choice(what, value, ("world", "body"), ModelError))
 
 
 def _spring_force(stiffness: SX | Table, x: SX) -> SX:
@@ -68,19 +75,11 @@ class SpringDamper(Force):
 
     passive = True
 
-    def __init__(
-        self,
-        name: str,
-        a: Place,
-        b: Place,
-        stiffness: Number | Table = 0,
-        damping: Number = 0,
-        length: Number = 0,
-    ):
-        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
-        self.stiffness = _stiffness(stiffness, "stiffness")
-        self.damping = scalar(damping, "damping")
-        self.length = scalar(length, "length")
+    a: Marker = place()
+    b: Marker = place()
+    stiffness: Any = argument("Number | Table", "number", _stiffness, 0)
+    damping: SX = number(0)
+    length: SX = number(0)
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
@@ -192,10 +191,8 @@ class Rotor(Force):
     word = "armature"
     joint_option = "armature"
 
-    def __init__(self, name: str, coordinate: str, inertia: Number) -> None:
-        self.name, self.coordinate = name, coordinate
-        self.inertia = scalar(inertia, "armature")
-        self.limits = [Limit("armature", self.inertia, positive=False)]
+    coordinate: str = coordinate()
+    inertia: SX = not_negative(what="armature")
 
     def joints(self) -> Sequence[str]:
         return (self.coordinate,)
@@ -223,10 +220,8 @@ class JointTorque(Force):
     value: a number, an expression, an input, or a function of the motion; one for each speed.
     """
 
-    def __init__(self, name: str, joint: Coordinate, value: Law):
-        self.name, self.joint, self.value = name, coordinate_name(joint), value
-        if not callable(value) and not hasattr(value, "__len__"):
-            self.value = scalar(value, "torque")
+    joint: str = coordinate()
+    value: Any = law(read=_torque)
 
     def joints(self) -> Sequence[str]:
         return (self.joint,)
@@ -244,10 +239,9 @@ class PointForce(Force):
     frame: "world" for components in the world, "body" for those in the marker or body.
     """
 
-    def __init__(self, name: str, at: Place, value: Law, frame: str = "world"):
-        self.name, self.at = name, marker_on(at)
-        self.frame = choice("frame", frame, ("world", "body"), ModelError)
-        self.value: Any = value if isinstance(value, Callable) else column(value, 3, "force")  # type: ignore[arg-type]
+    at: Marker = place()
+    value: Any = law(read=lambda value, _: column(value, 3, "force"))
+    frame: str = argument("str", "text", _frame, "world")
 
     def places(self) -> Sequence[Marker]:
         return (self.at,)

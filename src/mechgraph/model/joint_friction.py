@@ -22,8 +22,6 @@ from .parameter_checks import Limit
 if TYPE_CHECKING:
     from .motion import Motion
 
-STANDING = 1e-9  # a speed, in rad/s or m/s, that is taken for none
-
 
 class DryFriction(Described):
     """Friction of a joint that sticks: efforts, in N or N m.
@@ -107,11 +105,7 @@ class JointFriction(Switched):
     def __init__(self, name: str, coordinate: str, law: DryFriction, axis: Any = None) -> None:
         self.name, self.coordinate, self.law, self.limits = name, coordinate, law, law.limits
         self.axis = axis
-        self.friction, self.static_friction, self.regularization = (
-            law.breaking,
-            law.static_friction,
-            SX(STANDING),
-        )
+        self.friction, self.static_friction = law.breaking, law.static_friction
         self.sticking, self.heading = (symbol(f"{name}.{what}") for what in ("sticking", "heading"))
 
     def joints(self) -> Sequence[str]:
@@ -170,8 +164,7 @@ class JointFriction(Switched):
         return [PointRows(None, slip=tuple(rows["velocity"]))]
 
     def point_states(self, m: Motion) -> list[PointState]:
-        slip = self.heading * m.speed(self.coordinate) + self.regularization
-        return [PointState(SX(1), slip, (axis("x"),))]
+        return [PointState(SX(1), self.heading * m.speed(self.coordinate), (axis("x"),))]
 
 
 class SmoothFriction(Force):

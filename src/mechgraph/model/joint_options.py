@@ -35,7 +35,7 @@ JointFrictionLaw: TypeAlias = Annotated[
 
 @dataclass(frozen=True, eq=False)
 class JointOptions:
-    """What every joint takes.
+    """Options of every joint.
 
     at, orientation: where its frame is on the parent; (0, 0, 0) and the parent's axes if not given.
         An orientation is a 3x3 matrix, a scalar-first quaternion, or a list of turns such as
@@ -126,10 +126,7 @@ def _short(joint: Joint, name: str) -> str:
 
 def _scalar_coordinates(joint: Joint) -> list[str]:
     """Names of the coordinates that are no part of a quaternion."""
-    moving = [step for step in joint.transitions if step.moves]
-    steps = [step for step in moving for _ in step.coordinates]
-    named = zip(joint.coordinates, steps, strict=True)
-    return [name for name, step in named if not isinstance(step, Ball)]
+    return [name for name, step in joint.steps.items() if not isinstance(step, Ball)]
 
 
 def _spring(joint: Joint, options: JointOptions) -> Iterator[Force]:
@@ -175,7 +172,7 @@ def _friction(joint: Joint, coordinate: str, value: Any) -> Force | Constraint:
         return JointFriction(name, coordinate, law)
     if not isinstance(joint.kind, Revolute):
         raise ModelError("radius= of friction is that of a pin: of a revolute joint")
-    return JointFriction(name, coordinate, law, joint.kind.e)
+    return JointFriction(name, coordinate, law, joint.kind.axis)
 
 
 def is_pin(friction: Any) -> bool:

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 import casadi as ca
@@ -28,10 +28,11 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import ModelError
-from ..vectors import angle_about, axis, normals, quaternion_of, scalar, vee
+from ..vectors import angle_about, axis, normals, quaternion_of, vee
 from .bodies import ORIGIN, Body, Marker, marker_on
+from .declarations import direction, number
 from .described import Described
-from .fields import Axis, Field, Number, Orientation, Vector
+from .fields import Field, Orientation, Vector
 from .parameter_checks import Limit, NotZero, Perpendicular
 from .transitions import Ball, Rotation, Screw, Transition, Translation
 
@@ -39,7 +40,7 @@ Rows = list[tuple[str, SX]]
 
 
 class JointKind(Described):
-    """How a joint moves; see the questions at the top of this file."""
+    """A kind of joint; its questions are at the top of this file."""
 
     # False: no closing equations of its own, so a cut joint of this kind carries its coordinates
     closes = True
@@ -60,7 +61,7 @@ class JointKind(Described):
         return []
 
     def closing_of_shared(self, R: SX, r: SX) -> Rows:
-        """What is left of the closing equations where its common points are one."""
+        """Its closing equations beyond those that hold where its common points are one."""
         return []
 
     def closing_rows(self, R: SX, r: SX, shared: bool) -> Rows:
@@ -99,93 +100,84 @@ def _same_axes(R: SX) -> Rows:
     return [(f"rotation {letter}", vee(R)[i]) for i, letter in enumerate("xyz")]
 
 
-class Revolute(JointKind):
-    """One rotation about ``axis``, given in the joint's frame; its coordinate is ``name``."""
+class _Axial(JointKind):
+    """A kind with one ``axis`` that stays parallel to itself, in the frames of both sides."""
 
-    def __init__(self, axis: Axis = "z") -> None:
-        self.e = _axis(axis)
-
-    def transitions(self) -> list[Transition]:
-        return [Rotation("angle", self.e)]
-
-    def closing(self, R: SX, r: SX) -> Rows:
-        return [*_meet(r), *_parallel(self.e, R)]
-
-    def common_points(self) -> list[SX]:
-        return [SX.zeros(3), self.e]
-
-    def measure(self, R: SX, r: SX) -> SX:
-        return angle_about(self.e, R)
+    axis: SX = direction("z")
 
     def orientation_sign(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, R @ self.e)
+        return ca.dot(self.axis, R @ self.axis)
+
+
+class Revolute(_Axial):
+    """One rotation about ``axis``, given in the joint's frame; its coordinate is ``name``."""
+
+    def transitions(self) -> list[Transition]:
+        return [Rotation("angle", self.axis)]
+
+    def closing(self, R: SX, r: SX) -> Rows:
+        return [*_meet(r), *_parallel(self.axis, R)]
+
+    def common_points(self) -> list[SX]:
+        return [SX.zeros(3), self.axis]
+
+    def measure(self, R: SX, r: SX) -> SX:
+        return angle_about(self.axis, R)
 
 
 class Prismatic(JointKind):
     """One translation along ``axis``, given in the joint's frame; its coordinate is ``name``."""
 
-    def __init__(self, axis: Axis = "z") -> None:
-        self.e = _axis(axis)
+    axis: SX = direction("z")
 
     def transitions(self) -> list[Transition]:
-        return [Translation("shift", self.e)]
+        return [Translation("shift", self.axis)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        return [*_along(self.e, r), *_same_axes(R)]
+        return [*_along(self.axis, r), *_same_axes(R)]
 
     def measure(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, r)
+        return ca.dot(self.axis, r)
 
     def orientation_sign(self, R: SX, r: SX) -> SX:
         return ca.trace(R)
 
 
-class Cylindrical(JointKind):
+class Cylindrical(_Axial):
     """Rotation (``name.angle``) about and translation (``name.shift``) along one ``axis``."""
 
-    def __init__(self, axis: Axis = "z") -> None:
-        self.e = _axis(axis)
-
     def transitions(self) -> list[Transition]:
-        return [Rotation("angle", self.e), Translation("shift", self.e)]
+        return [Rotation("angle", self.axis), Translation("shift", self.axis)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        return [*_along(self.e, r), *_parallel(self.e, R)]
+        return [*_along(self.axis, r), *_parallel(self.axis, R)]
 
     def measure(self, R: SX, r: SX) -> SX:
-        return ca.vertcat(angle_about(self.e, R), ca.dot(self.e, r))
-
-    def orientation_sign(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, R @ self.e)
+        return ca.vertcat(angle_about(self.axis, R), ca.dot(self.axis, r))
 
 
-class ScrewJoint(JointKind):
+class ScrewJoint(Cylindrical):
     """Rotation about ``axis`` with ``pitch`` metres of advance for each radian."""
 
-    def __init__(self, pitch: Number, axis: Axis = "z") -> None:
-        self.e, self.pitch = _axis(axis), scalar(pitch, "pitch")
-        self.limits = [NotZero("pitch", self.pitch, hint="; use a revolute joint")]
+    pitch: SX = number(limit=partial(NotZero, hint="; use a revolute joint"))
 
     def transitions(self) -> list[Transition]:
-        return [Screw("angle", self.e, self.pitch)]
+        return [Screw("angle", self.axis, self.pitch)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        return [
-            *_along(self.e, r),
-            *_parallel(self.e, R),
-            ("advance", self.pitch * ca.sin(self._off_thread(R, r))),
-        ]
+        off = self._off_thread(R, r)
+        return [*super().closing(R, r), ("advance", self.pitch * ca.sin(off))]
 
     def _off_thread(self, R: SX, r: SX) -> SX:
-        """How far the advance is from the angle, which is known only up to whole turns: compare by
-        sine and cosine."""
-        return ca.dot(self.e, r) / self.pitch - angle_about(self.e, R)
+        """The advance as an angle, less the angle; known up to whole turns, so compared by sine
+        and cosine."""
+        return self.measure(R, r) - angle_about(self.axis, R)
 
     def measure(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, r) / self.pitch
+        return ca.dot(self.axis, r) / self.pitch
 
     def orientation_sign(self, R: SX, r: SX) -> SX:
-        return ca.fmin(ca.dot(self.e, R @ self.e), ca.cos(self._off_thread(R, r)))
+        return ca.fmin(super().orientation_sign(R, r), ca.cos(self._off_thread(R, r)))
 
 
 class Universal(JointKind):
@@ -193,16 +185,18 @@ class Universal(JointKind):
     ``second_axis`` of the child, which is perpendicular to it.
     """
 
-    def __init__(self, axis: Axis = "x", second_axis: Axis = "y") -> None:
-        self.e1, self.e2 = _axis(axis), _axis(second_axis)
+    axis: SX = direction("x")
+    second_axis: SX = direction("y")
+
+    def __post_init__(self) -> None:
         what = "axis and second_axis of a universal joint"
-        self.limits = [Perpendicular(what, ca.dot(self.e1, self.e2))]
+        self.limits = [Perpendicular(what, ca.dot(self.axis, self.second_axis))]
 
     def transitions(self) -> list[Transition]:
-        return [Rotation("first", self.e1), Rotation("second", self.e2)]
+        return [Rotation("first", self.axis), Rotation("second", self.second_axis)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        return [*_meet(r), ("cross", ca.dot(self.e1, R @ self.e2))]
+        return [*_meet(r), ("cross", ca.dot(self.axis, R @ self.second_axis))]
 
     def common_points(self) -> list[SX]:
         return [SX.zeros(3)]
@@ -211,14 +205,15 @@ class Universal(JointKind):
         return self.closing(R, r)[3:]
 
     def measure(self, R: SX, r: SX) -> SX:
-        e1, e2, e3 = self.e1, self.e2, ca.cross(self.e1, self.e2)
+        e1, e2 = self.axis, self.second_axis
+        e3 = ca.cross(e1, e2)
         y, x = R @ e2, R.T @ e1  # e2 turned by the first angle; e1 turned back by the second
         return ca.vertcat(
             ca.atan2(ca.dot(e3, y), ca.dot(e2, y)), ca.atan2(ca.dot(e3, x), ca.dot(e1, x))
         )
 
 
-class Planar(JointKind):
+class Planar(_Axial):
     """Two translations across and a rotation (``name.angle``) about the normal ``axis``.
 
     The translations are called after the axes that they go along: ``name.x``, ``name.y`` for the
@@ -226,60 +221,55 @@ class Planar(JointKind):
     way round for -z, -x, -y); ``name.first``, ``name.second`` for a slanted one.
     """
 
-    def __init__(self, axis: Axis = "z") -> None:
-        self.e = _axis(axis)
+    def __post_init__(self) -> None:
         names = self._letters()
         self.names = ("first", "second") if names is None else (names[0], names[1])
-        self.n1, self.n2 = normals(self.e) if names is None else map(_unit, names)
+        self.n1, self.n2 = normals(self.axis) if names is None else map(_unit, names)
 
     def _letters(self) -> str | None:
         """The axes across a coordinate axis, so that both and the normal are right-handed."""
         for i in range(3):
-            if self.e.is_constant() and abs(float(self.e[i])) == 1:
+            if self.axis.is_constant() and abs(float(self.axis[i])) == 1:
                 across = "xyz"[(i + 1) % 3] + "xyz"[(i + 2) % 3]
-                return across if float(self.e[i]) > 0 else across[::-1]
+                return across if float(self.axis[i]) > 0 else across[::-1]
         return None
 
     def transitions(self) -> list[Transition]:
         moves = zip(self.names, (self.n1, self.n2), strict=True)
-        return [*(Translation(name, n) for name, n in moves), Rotation("angle", self.e)]
+        return [*(Translation(name, n) for name, n in moves), Rotation("angle", self.axis)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        return [("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
+        return [("height", ca.dot(self.axis, r)), *_parallel(self.axis, R)]
 
     def measure(self, R: SX, r: SX) -> SX:
-        return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.e, R))
-
-    def orientation_sign(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, R @ self.e)
+        return ca.vertcat(ca.dot(self.n1, r), ca.dot(self.n2, r), angle_about(self.axis, R))
 
 
 def _unit(letter: str) -> SX:
     return ca.densify(axis(letter))
 
 
-class PinInSlot(JointKind):
+class PinInSlot(_Axial):
     """A pin that slides (``name.shift``) along a ``slot`` of the parent and turns in it
     (``name.angle``) about ``axis``, across the slot.
     """
 
-    def __init__(self, slot: Axis = "x", axis: Axis = "z") -> None:
-        self.along, self.e = _axis(slot), _axis(axis)
+    slot: SX = direction("x")
+    axis: SX = direction("z")
+
+    def __post_init__(self) -> None:
         what = "slot and axis of a pin in a slot"
-        self.limits = [Perpendicular(what, ca.dot(self.along, self.e))]
+        self.limits = [Perpendicular(what, ca.dot(self.slot, self.axis))]
 
     def transitions(self) -> list[Transition]:
-        return [Translation("shift", self.along), Rotation("angle", self.e)]
+        return [Translation("shift", self.slot), Rotation("angle", self.axis)]
 
     def closing(self, R: SX, r: SX) -> Rows:
-        aside = ca.dot(ca.cross(self.e, self.along), r)
-        return [("aside", aside), ("height", ca.dot(self.e, r)), *_parallel(self.e, R)]
+        aside = ca.dot(ca.cross(self.axis, self.slot), r)
+        return [("aside", aside), ("height", ca.dot(self.axis, r)), *_parallel(self.axis, R)]
 
     def measure(self, R: SX, r: SX) -> SX:
-        return ca.vertcat(ca.dot(self.along, r), angle_about(self.e, R))
-
-    def orientation_sign(self, R: SX, r: SX) -> SX:
-        return ca.dot(self.e, R @ self.e)
+        return ca.vertcat(ca.dot(self.slot, r), angle_about(self.axis, R))
 
 
 class Spherical(JointKind):
@@ -409,8 +399,8 @@ class Joint(Described):
         child_orientation: Orientation = None,
     ) -> None:
         self.name, self.kind = name, kind
-        self.parent = _placed(f"{name}:parent", parent, at, orientation)
-        self.child = _placed(f"{name}:child", child, child_at, child_orientation)
+        self.parent = _joint_frame(f"{name}:parent", parent, at, orientation)
+        self.child = _joint_frame(f"{name}:child", child, child_at, child_orientation)
         self.cut = choice("cut", cut, (True, False, None), ModelError)
 
     @cached_property
@@ -421,33 +411,32 @@ class Joint(Described):
     def coordinates(self) -> list[str]:
         """Names of the coordinates: the joint's own name if there is only one, else
         ``joint.transition``."""
-        return self._full([name for step in self._moving for name in step.coordinates], "")
+        return self._full([name for step in self._moving_steps for name in step.coordinates], "")
 
     @property
     def speeds(self) -> list[str]:
         """Names of the speeds: those of the coordinates with a prime; ``.wx .wy .wz`` for
         quaternions."""
-        return self._full([name for step in self._moving for name in step.speeds], "'")
+        return self._full([name for step in self._moving_steps for name in step.speeds], "'")
 
     @property
     def angles(self) -> list[str]:
         """Names of the coordinates that can be measured up to whole turns only."""
-        steps = [step for step in self._moving for _ in step.coordinates]
-        return [
-            name
-            for name, step in zip(self.coordinates, steps, strict=True)
-            if isinstance(step, Rotation)
-        ]
+        return [name for name, step in self.steps.items() if isinstance(step, Rotation)]
 
     @property
     def lengths(self) -> list[str]:
         """Names of the coordinates that are lengths."""
-        steps = [step for step in self._moving for _ in step.coordinates]
-        named = zip(self.coordinates, steps, strict=True)
-        return [name for name, step in named if isinstance(step, Translation)]
+        return [name for name, step in self.steps.items() if isinstance(step, Translation)]
 
     @property
-    def _moving(self) -> list[Transition]:
+    def steps(self) -> dict[str, Transition]:
+        """The transition that each coordinate drives."""
+        steps = [step for step in self._moving_steps for _ in step.coordinates]
+        return dict(zip(self.coordinates, steps, strict=True))
+
+    @property
+    def _moving_steps(self) -> list[Transition]:
         return [step for step in self.transitions if step.moves]
 
     def _full(self, local: list[str], prime: str) -> list[str]:
@@ -461,16 +450,7 @@ JointOrName: TypeAlias = Annotated[Joint | str, Field("joint")]
 """A joint; in calls of a system and in files also its name."""
 
 
-def coordinate_name(coordinate: Coordinate) -> str:
-    """The name of a coordinate; of a joint, its own, which stands for all that it has."""
-    return str(getattr(coordinate, "name", coordinate))
-
-
-def _placed(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:
+def _joint_frame(name: str, place: Body | Marker, at: Vector, turned: Any) -> Marker:
     """A frame on a place; the place itself, if nothing is said of it."""
     untouched = turned is None and at is ORIGIN
     return marker_on(place) if untouched else Marker(name, place, at, turned)
-
-
-def _axis(value: Any) -> SX:
-    return axis(value, "axis")

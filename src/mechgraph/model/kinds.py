@@ -1,4 +1,4 @@
-"""What can stand on the graph, by the short names of ``System``: ``system.revolute(…)``,
+"""Joints, forces and constraints by the short names of ``System``: ``system.revolute(…)``,
 ``system.distance(…)``.
 
 A new kind is a new file and an entry here.

@@ -13,13 +13,13 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ModelError
+from ..numerics.tolerances import GIVEN
 from .transitions import Directed
 
 if TYPE_CHECKING:
     from .description import Description
 
 
-UNIT = 1e-9  # how far a length or a rotation may be off
 REMEMBERED = 100  # sets of values that were right: runs with contacts come back to the same ones
 
 
@@ -37,7 +37,7 @@ class Limit:
             raise ModelError(self.problem(float(self.value)))
 
     def problems(self, numbers: np.ndarray) -> Iterator[str]:
-        """The same for the number that parameters make of it."""
+        """Problems of the number that parameters make of it."""
         if not self.met(float(numbers[0])):
             yield self.problem(float(numbers[0]))
 
@@ -46,12 +46,11 @@ class Limit:
         return value > 0 if self.positive else value >= 0
 
     def problem(self, value: float) -> str:
-        """What to say of a value that is not."""
+        """The message on a value that is not."""
         wanted = "be positive" if self.positive else "not be negative"
         return f"{self.what} must {wanted}, got {value:g}{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class Fraction(Limit):
     """``value`` must be from 0 to 1."""
 
@@ -62,7 +61,6 @@ class Fraction(Limit):
         return f"{self.what} must be from 0 to 1, got {value:g}{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class NotZero(Limit):
     """``value`` must not be zero."""
 
@@ -73,23 +71,21 @@ class NotZero(Limit):
         return f"{self.what} is zero{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class Perpendicular(Limit):
     """``value``, the product of two unit vectors, must be zero."""
 
     def met(self, value: float) -> bool:
-        return abs(value) <= UNIT
+        return abs(value) <= GIVEN
 
     def problem(self, value: float) -> str:
         return f"{self.what} must be perpendicular{self.hint}"
 
 
-@dataclass(frozen=True, eq=False)
 class UnitLength(Limit):
     """``value``, the length of an axis, must be one."""
 
     def met(self, value: float) -> bool:
-        return abs(value - 1) <= UNIT
+        return abs(value - 1) <= GIVEN
 
     def problem(self, value: float) -> str:
         return f"{self.what} has length {value:.12g}, not 1{self.hint}"
@@ -97,8 +93,8 @@ class UnitLength(Limit):
 
 @dataclass(frozen=True, eq=False)
 class Check:
-    """What must hold of some numbers that parameters decide: ``judge`` says what is wrong with
-    them, or nothing."""
+    """A condition on numbers that parameters decide: ``judge`` says what is wrong with them, or
+    nothing."""
 
     culprit: str
     value: SX
@@ -127,7 +123,7 @@ class ParameterChecks:
         return ca.Function("checks", [ca.vertcat(*self.parameters)], values)
 
     def problems(self, parameters: np.ndarray) -> Iterator[str]:
-        """What is wrong with values of the parameters, one set of them or a batch."""
+        """Problems of values of the parameters, one set of them or a batch."""
         known = parameters.tobytes() if parameters.ndim == 1 else None
         if not self.checks or known in self._fine:
             return
@@ -162,13 +158,13 @@ def _joint_checks(system: Description) -> Iterator[Check]:
 
 def _axis_problems(numbers: np.ndarray) -> Iterator[str]:
     length = float(np.linalg.norm(numbers))
-    if abs(length - 1) > UNIT:
+    if abs(length - 1) > GIVEN:
         yield f"its axis has length {length:.12g}, not 1, with these values of the parameters"
 
 
 def _rotation_problems(numbers: np.ndarray) -> Iterator[str]:
     R = numbers.reshape(3, 3)
-    if np.abs(R.T @ R - np.eye(3)).max() > UNIT or np.linalg.det(R) < 0:
+    if np.abs(R.T @ R - np.eye(3)).max() > GIVEN or np.linalg.det(R) < 0:
         yield "its orientation is not a rotation with these values of the parameters"
 
 
@@ -181,7 +177,7 @@ def _body_checks(system: Description) -> Iterator[Check]:
 
 
 def mass_problems(numbers: np.ndarray, allow_unphysical: bool = False) -> Iterator[str]:
-    """What is wrong with a mass and nine numbers of a central inertia."""
+    """Problems of a mass and nine numbers of a central inertia."""
     mass, inertia = numbers[0], numbers[1:].reshape(3, 3)
     if mass < 0 or (mass == 0 and not allow_unphysical):
         yield f"mass must be positive, got {mass:g}; a massless one is made by frame()"
@@ -191,17 +187,17 @@ def mass_problems(numbers: np.ndarray, allow_unphysical: bool = False) -> Iterat
 
 def _inertia_problems(inertia: np.ndarray) -> Iterator[str]:
     scale = np.abs(inertia).max()
-    if np.abs(inertia - inertia.T).max() > 1e-12 * scale:
+    if np.abs(inertia - inertia.T).max() > GIVEN * scale:
         yield "the inertia matrix is not symmetric"
         return
     a, b, c = np.linalg.eigvalsh(inertia)
-    if a < -1e-9 * scale:
+    if a < -GIVEN * scale:
         yield (
             f"the central inertia has the negative principal value {a:.6g}; check inertia_about "
             "and "
             "the signs"
         )
-    elif a + b < c * (1 - 1e-9):
+    elif a + b < c * (1 - GIVEN):
         yield (
             f"the principal inertias {a:.6g}, {b:.6g}, {c:.6g} break the triangle inequality (no "
             "body has them); check the data or say allow_unphysical=True"

@@ -11,6 +11,7 @@ import scipy.linalg
 from casadi import SX
 
 from ..errors import ModelError
+from ..numerics.tolerances import GIVEN, RANK, TINY
 from ..vectors import axis, normals, turn
 from .element import Wrench
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from .joints import Joint
 
 NORMALS = {"xy": "z", "yz": "x", "zx": "y"}
-FLAT = 1e-12  # what counts as in the plane
 POSES = 3  # at which rows are compared
 
 
@@ -40,20 +40,20 @@ def normal(system: Description) -> SX:
 
 
 def planar_problems(system: Description) -> Iterator[str]:
-    """What moves, points or lies out of the plane, each with what to do instead."""
+    """Problems of all that moves, points or lies out of the plane, each with what to do instead."""
     if system.plane is None:
         return
-    n = normal(system)
-    out = {"gravity": ca.dot(n, system.gravity)}
+    n, size = normal(system), system.size
+    out = {"gravity": ca.dot(n, system.gravity) / (ca.norm_1(system.gravity) + TINY)}
     for name, body in system.bodies.items():
-        across = ca.horzcat(*normals(n))
-        out[f"body {name!r}"] = ca.vertcat(ca.dot(n, body.com), across.T @ body.inertia @ n)
+        products = ca.horzcat(*normals(n)).T @ body.inertia @ n / (ca.trace(body.inertia) + TINY)
+        out[f"body {name!r}"] = ca.vertcat(ca.dot(n, body.com) / size, products)
     for name, marker in system.markers.items():
-        out[f"marker {name!r}"] = ca.dot(n, marker.at)
+        out[f"marker {name!r}"] = ca.dot(n, marker.at) / size
     for joint in system.joints.values():
-        out[f"joint {joint.name!r}"] = _leaves(joint, n)
+        out[f"joint {joint.name!r}"] = _leaves(joint, n, size)
     for culprit, components in out.items():
-        if np.abs(system.default_value(components)).max(initial=0.0) > FLAT:
+        if np.abs(system.default_value(components)).max(initial=0.0) > GIVEN:
             told = f"{culprit}: is not in the plane {system.plane!r} of this system"
             yield f"{told}; {_fix(culprit, n)}"
 
@@ -69,12 +69,12 @@ def _fix(culprit: str, n: SX) -> str:
     return f"its component along {letter} (products of inertia, too) must be zero"
 
 
-def _leaves(joint: Joint, n: SX) -> SX:
-    """What must vanish: heights of its frames, the angle between their normals, and what its
-    transitions do out of the plane."""
+def _leaves(joint: Joint, n: SX, size: float) -> SX:
+    """Expressions that must vanish: heights of its frames beside a size, the angle between their
+    normals, and what its transitions do out of the plane."""
     near, far = joint.parent, joint.child
     own = near.rotation.T @ n
-    rows = [ca.dot(n, near.at), ca.dot(n, far.at), far.rotation.T @ n - own]
+    rows = [ca.dot(n, near.at) / size, ca.dot(n, far.at) / size, far.rotation.T @ n - own]
     across = ca.horzcat(*normals(own))
     for step in joint.transitions:
         turns, slides = step.subspace(SX.ones(max(len(step.coordinates), 1)))
@@ -83,7 +83,7 @@ def _leaves(joint: Joint, n: SX) -> SX:
 
 
 def independent_rows(system: Description, joint: Joint, shared: bool) -> list[int]:
-    """Which closing rows of a joint say something in the plane, and not the same as others: the
+    """Closing rows of a joint that say something in the plane, and not the same as others: the
     pivots of their slopes along x, y and the angle, at a few poses."""
     n = normal(system)
     own, x = joint.parent.rotation.T @ n, SX.sym("x", 3)
@@ -92,7 +92,7 @@ def independent_rows(system: Description, joint: Joint, shared: bool) -> list[in
     rows = ca.vertcat(SX(0, 1), *(value for _, value in closing))
     poses = np.random.default_rng(0).uniform(-0.5, 0.5, (POSES, 3))
     slopes = [ca.substitute(ca.jacobian(rows, x), x, SX(pose)) for pose in poses]
-    return _pivots(system.default_value(ca.horzcat(*slopes)))
+    return pivot_rows(system.default_value(ca.horzcat(*slopes)))
 
 
 def in_plane(system: Description, force: SX, torque: SX) -> tuple[SX, SX]:
@@ -104,16 +104,19 @@ def in_plane(system: Description, force: SX, torque: SX) -> tuple[SX, SX]:
     return force - n * ca.dot(n, force), n * ca.dot(n, torque)
 
 
-def _pivots(slopes: np.ndarray) -> list[int]:
+def pivot_rows(matrix: np.ndarray) -> list[int]:
     """Rows of a matrix that are independent, in their order."""
-    if not slopes.size:
+    if not matrix.size:
         return []
-    _, R, order = scipy.linalg.qr(slopes.T, mode="economic", pivoting=True)
+    R, order = scipy.linalg.qr(matrix.T, mode="r", pivoting=True)
     sizes = np.abs(np.diag(R))
-    return sorted(int(k) for k in order[: int((sizes > 1e-9 * max(sizes[0], 1e-300)).sum())])
+    return sorted(int(k) for k in order[: int((sizes > RANK * sizes[0]).sum())])
 
 
-def pushes_out(system: Description, wrench: Wrench) -> SX:
-    """What a wrench does out of the plane."""
-    n = normal(system)
-    return ca.vertcat(ca.dot(n, wrench.force), ca.horzcat(*normals(n)).T @ wrench.torque)
+def out_of_plane(system: Description, wrench: Wrench) -> SX:
+    """Force and torque of a wrench out of the plane, beside all of the force and of the torque."""
+    n, (force, torque) = normal(system), (wrench.force, wrench.torque)
+    across = ca.horzcat(*normals(n)).T @ torque
+    return ca.vertcat(
+        ca.dot(n, force) / (ca.norm_1(force) + TINY), across / (ca.norm_1(torque) + TINY)
+    )

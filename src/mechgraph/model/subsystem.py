@@ -20,44 +20,31 @@ from casadi import SX
 
 from ..arguments import named
 from ..errors import ArgumentError, ModelError, blamed, shown, unknown
+from ..numerics.tolerances import GIVEN
 from ..tables.table import Table
 from ..vectors import rotated, scalar, symbol
-from .axial import (
-    FixedControlledJoint,
-    FixedIdealJoint,
-    FixedServoJoint,
-    FreeIdealJoint,
-    FreeSlideJoint,
-    SpringIdealJoint,
-)
 from .bodies import Body, Marker
-from .constraints import Constraint, Coupling, Distance, Servo
-from .contact.compliant import CompliantContact, ContactPoints
-from .contact.rigid import RigidContact
-from .contact.rolling import Rolling, Sliding
+from .constraints import Constraint, Expression
+from .contact.compliant import ContactPoints
+from .contact.rolling import KnifeEdge
 from .described import Described, Record
 from .description import Description
-from .drives import Drive
 from .element import Element
-from .elements import kinds as machine
-from .forces import Force, JointSpring, JointTorque, Rotor, SpringDamper
+from .forces import BodyTorque, Force, JointSpring, PointForce, Rotor
 from .joint_friction import JointFriction, SmoothFriction
-from .joint_limits import Backlash, CompliantStop, RigidStop
+from .joint_limits import CompliantStop, RigidStop
 from .joints import Joint
+from .kinds import CONSTRAINTS, FORCES
 from .subsystem_view import PlacedConstraint, PlacedForce, PlacedFunction, PlacedOutput
 
 if TYPE_CHECKING:
     from .motion import Motion
 
 # elements that speak of places, joints and numbers alone, and say the same wherever ground is
-SAID_AGAIN = (
-    SpringDamper, JointSpring, JointTorque, CompliantContact,
-    Distance, Coupling, Servo, Rolling, Sliding, RigidContact, ContactPoints,
-    FixedIdealJoint, FreeIdealJoint, SpringIdealJoint, FixedControlledJoint, FreeSlideJoint,
-    FixedServoJoint, RigidStop, CompliantStop, Rotor,
-    JointFriction, SmoothFriction, Backlash, Drive,
-    *machine.FORCES.values(), *machine.CONSTRAINTS.values(),
-)  # fmt: skip
+SAID_AGAIN = {
+    *FORCES.values(), *CONSTRAINTS.values(), ContactPoints, JointSpring, Rotor,
+    RigidStop, CompliantStop, JointFriction, SmoothFriction,
+} - {PointForce, BodyTorque, Expression, KnifeEdge}  # fmt: skip
 
 
 class Unit(Described):
@@ -344,14 +331,15 @@ def _shares_symbols(outer: Description, inside: Description) -> bool:
     return any(_shares_symbols(outer, unit.inside) for unit in inside.units.values())
 
 
-def gravity_told(outer: Description, unit: Unit) -> None:
+def warn_of_gravity(outer: Description, unit: Unit) -> None:
     """Warn of a gravity that does not count: that of the outer system does."""
     wanted = unit.number(unit.inside.gravity)
     if wanted.is_zero() or ca.is_equal(wanted, outer.gravity, 100):
         return
     turned = rotated(unit.ground.rotation, wanted)
     own, *numbers = (outer.default_value(each) for each in (outer.gravity, wanted, turned))
-    same = any(np.allclose(own, each, rtol=1e-12, atol=0) for each in numbers)
+    near = GIVEN * np.linalg.norm(own)
+    same = any(np.linalg.norm(own - each) <= near for each in numbers)
     if not wanted.is_constant() or not same:
         said = ", ".join(f"{x:g}" for x in numbers[0].ravel())
         told = ", ".join(f"{x:g}" for x in own.ravel())

@@ -8,7 +8,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import casadi as ca
 import numpy as np
@@ -23,7 +23,7 @@ from .bodies import Body, Marker, Place, marker_on
 from .builder_calls import builder_call, check_answers
 from .constraints import Constraint
 from .described import Described, Record
-from .description import Description
+from .description import Description, derived_once
 from .element import Element
 from .element_methods import ElementMethods
 from .elements.rope import Pulley
@@ -33,9 +33,8 @@ from .joint_options import JointOptions, is_pin, option_elements
 from .joints import Free, Joint, JointKind, Planar, Prismatic
 from .planar import NORMALS, read_plane
 from .speeds import Speed
-from .subsystem import Unit, gravity_told, outer_numbers
-from .validation import problems, unreached
-from .visuals import Visual
+from .subsystem import Unit, outer_numbers, warn_of_gravity
+from .validation import find_unreached, problems
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,11 +42,28 @@ if TYPE_CHECKING:
     from ..equations import Equations
     from ..motion.particles import Particle
     from ..motion.topology import Topology
-    from .motion import Motion
 
 Added = TypeVar("Added", bound=Force | Constraint)
+Kept = TypeVar("Kept")
 
 SHARED = {"body", "joint"}  # kinds whose names the context tells apart
+STORES = (
+    "bodies", "markers", "joints", "forces", "constraints", "parameters", "defaults", "inputs",
+    "outputs", "units", "speeds", "visuals",
+)  # fmt: skip
+
+
+class Contents(Generic[Kept]):
+    """Everything of one kind that has been said so far, by name."""
+
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, system: type, kind: str) -> None:
+        self._kind = kind
+
+    def __get__(self, system: System | None, _: type) -> Mapping[str, Kept]:
+        return cast(Any, self) if system is None else MappingProxyType(system._stores[self._kind])
 
 
 class System(ElementMethods, Picklable):
@@ -80,18 +96,7 @@ class System(ElementMethods, Picklable):
         self._plane = read_plane(plane)
         self.time: SX = SX.sym("t")
         self.ground = Body("ground")
-        self._bodies: dict[str, Body] = {}
-        self._markers: dict[str, Marker] = {}
-        self._joints: dict[str, Joint] = {}
-        self._forces: dict[str, Force] = {}
-        self._constraints: dict[str, Constraint] = {}
-        self._parameters: dict[str, SX] = {}
-        self._defaults: dict[str, float] = {}
-        self._inputs: dict[str, SX] = {}
-        self._outputs: dict[str, Callable[[Motion], Any]] = {}
-        self._units: dict[str, Unit] = {}
-        self._speeds: dict[str, Speed] = {}
-        self._visuals: dict[str, tuple[Visual, ...]] = {}  # by body
+        self._stores: dict[str, dict[str, Any]] = {kind: {} for kind in STORES}
         self._names: dict[str, set[str]] = {"ground": {"body"}}  # kinds that have the name
         self._snapshot: Description | None = None
         self.left_out: tuple[str, ...] = ()  # of another program's file that it was read from
@@ -100,7 +105,7 @@ class System(ElementMethods, Picklable):
 
     @property
     def name(self) -> str:
-        """What results and reports call it."""
+        """Its name in results and reports."""
         return self._name
 
     @name.setter
@@ -138,15 +143,16 @@ class System(ElementMethods, Picklable):
                 "where it is needed"
             )
         self._claim(name, "parameter")
-        self._parameters[name], self._defaults[name] = symbol(name), float(number)
-        return self._parameters[name]
+        return self._keep_parameter(name, symbol(name), float(number))
+
+    def _keep_parameter(self, name: str, value: SX, default: float) -> SX:
+        self._stores["parameters"][name], self._stores["defaults"][name] = value, default
+        return value
 
     @builder_call("input")
     def input(self, name: str) -> SX:
         """A named signal from outside, zero unless a study is told otherwise."""
-        self._claim(name, "input")
-        self._inputs[name] = symbol(name)
-        return self._inputs[name]
+        return self._keep("input", name, symbol(name))
 
     @builder_call("output")
     def output(self, name: str, value: MotionFunction) -> None:
@@ -156,8 +162,7 @@ class System(ElementMethods, Picklable):
             raise ModelError(
                 "it must be a function of the motion, such as lambda m: m.position(tip)[2]"
             )
-        self._claim(name, "output")
-        self._outputs[name] = value
+        self._keep("output", name, value)
 
     @builder_call("speed")
     def speed(self, name: str, value: MotionFunction, replaces: str | None = None) -> Speed:
@@ -168,10 +173,7 @@ class System(ElementMethods, Picklable):
         replaces: the name of the joint's speed that it takes the place of; well-determined ones are
             chosen if it is not given.
         """
-        speed = Speed(name, value, replaces)
-        self._claim(name, "speed")
-        self._speeds[name] = speed
-        return speed
+        return self._keep("speed", name, Speed(name, value, replaces))
 
     # --- vertices ---------------------------------------------------------------------------------
 
@@ -210,9 +212,7 @@ class System(ElementMethods, Picklable):
         return self._add_body(Body(name))
 
     def _add_body(self, body: Body) -> Body:
-        self._claim(body.name, "body")
-        self._bodies[body.name] = body
-        return body
+        return self._keep("body", body.name, body)
 
     @builder_call("marker")
     def marker(
@@ -223,10 +223,7 @@ class System(ElementMethods, Picklable):
         at: its origin, in the frame of what it is fixed on.
         orientation: a 3x3 matrix, a scalar-first quaternion, or turns [("z", 0.3), ("x", 1.2)].
         """
-        marker = Marker(name, self._known(body), at, orientation)
-        self._claim(name, "marker")
-        self._markers[name] = marker
-        return marker
+        return self._keep("marker", name, Marker(name, self._known(body), at, orientation))
 
     # --- edges, and everything else ---------------------------------------------------------------
 
@@ -253,8 +250,7 @@ class System(ElementMethods, Picklable):
         if joint.parent.body is joint.child.body:
             raise ModelError(f"joins body {joint.child.body.name!r} to itself")
         further = [*option_elements(joint, options)]
-        self._claim(name, "joint")
-        self._joints[name] = joint
+        self._keep("joint", name, joint)
         if floats:
             self._join(f"{name} loose", parent, child, self._loose, JointOptions())
         for element in further:
@@ -283,15 +279,12 @@ class System(ElementMethods, Picklable):
         self._claim(getattr(element, "name", None), element.kind(), silent)
         for name, own in element.parameters().items():
             self._claim(name, "parameter")
-            self._parameters[name], self._defaults[name] = own, 0.0
-        store: dict[str, Any] = (
-            self._constraints if isinstance(element, Constraint) else self._forces
-        )
-        store[element.name] = element
+            self._keep_parameter(name, own, 0.0)
+        self._stores["forces" if silent else "constraints"][element.name] = element
         for part in element.parts():
             self._hang(part)
         for coordinate, frame in element.own_coordinates().items():
-            if coordinate not in self._joints:  # a file says them first
+            if coordinate not in self.joints:  # a file says them first
                 along = Prismatic((self.plane or "x")[0])
                 self._join(coordinate, self.ground, self.frame(frame), along, JointOptions())
 
@@ -328,19 +321,20 @@ class System(ElementMethods, Picklable):
         """
         trial = self.__deepcopy__({})
         frame = trial.marker(f"{name}.ground", self.ground if on is None else on, at, orientation)
-        unit = trial._units[name] = trial._placed(f"{name}.", system, frame, parameters, inputs)
-        gravity_told(trial.snapshot(), unit)
+        unit = trial._place_inside(f"{name}.", system, frame, parameters, inputs)
+        trial._stores["units"][name] = unit
+        warn_of_gravity(trial.snapshot(), unit)
         self._adopt(trial)
         return unit
 
     def _adopt(self, trial: System) -> None:
-        """What was said to a copy of this system, where nothing went wrong."""
-        for key, value in vars(trial).items():
-            if isinstance(value, dict):
-                vars(self)[key].update(value)
+        """Take over all that was said to a copy of this system, where nothing went wrong."""
+        self._names.update(trial._names)
+        for kind, store in trial._stores.items():
+            self._stores[kind].update(store)
         self._snapshot = None
 
-    def _placed(
+    def _place_inside(
         self, prefix: str, system: Any, ground: Marker, parameters: Any = None, inputs: Any = None
     ) -> Unit:
         inside = system.snapshot() if isinstance(system, System) else system
@@ -352,111 +346,53 @@ class System(ElementMethods, Picklable):
         for body in unit.bodies.values():
             self._add_body(body)
         for marker in unit.markers.values():
-            self._claim(marker.name, "marker")
-            self._markers[marker.name] = marker
+            self._keep("marker", marker.name, marker)
         for joint in unit.joints.values():
-            self._claim(joint.name, "joint")
-            self._joints[joint.name] = joint
+            self._keep("joint", joint.name, joint)
         for element in unit.elements.values():
             self.add(element)
         for key, value in unit.outputs.items():
             self.output(unit.called(key), value)
-        self._visuals |= {
-            unit.called(body): look
-            for body, look in inside.visuals.items()
-            if body in inside.bodies
-        }
+        looks = {unit.called(x): look for x, look in inside.visuals.items() if x in inside.bodies}
+        self._stores["visuals"] |= looks
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:
-        """What stands for a parameter or an input of a placed system."""
+        """The symbol or expression for a parameter or an input of a placed system."""
         if isinstance(value, SX):
             return value
         return self.input(name) if value is None else self.parameter(name, value)
 
     # --- what has been said so far ----------------------------------------------------------------
 
-    @property
-    def bodies(self) -> Mapping[str, Body]:
-        """All bodies and frames by name, without ground."""
-        return MappingProxyType(self._bodies)
-
-    @property
-    def markers(self) -> Mapping[str, Marker]:
-        """All markers by name."""
-        return MappingProxyType(self._markers)
-
-    @property
-    def joints(self) -> Mapping[str, Joint]:
-        """All joints by name."""
-        return MappingProxyType(self._joints)
-
-    @property
-    def forces(self) -> Mapping[str, Force]:
-        """All forces by name."""
-        return MappingProxyType(self._forces)
-
-    @property
-    def constraints(self) -> Mapping[str, Constraint]:
-        """All constraints by name."""
-        return MappingProxyType(self._constraints)
-
-    @property
-    def parameters(self) -> Mapping[str, SX]:
-        """The symbols of all parameters by name."""
-        return MappingProxyType(self._parameters)
-
-    @property
-    def defaults(self) -> Mapping[str, float]:
-        """The values of all parameters by name."""
-        return MappingProxyType(self._defaults)
-
-    @property
-    def inputs(self) -> Mapping[str, SX]:
-        """The symbols of all inputs by name."""
-        return MappingProxyType(self._inputs)
-
-    @property
-    def outputs(self) -> Mapping[str, Callable[[Motion], Any]]:
-        """All outputs by name."""
-        return MappingProxyType(self._outputs)
-
-    @property
-    def units(self) -> Mapping[str, Unit]:
-        """All systems that are placed inside of this one, by name."""
-        return MappingProxyType(self._units)
-
-    @property
-    def speeds(self) -> Mapping[str, Speed]:
-        """All speeds of the user's own by name."""
-        return MappingProxyType(self._speeds)
+    bodies = Contents[Body]("All bodies and frames by name, without ground.")
+    markers = Contents[Marker]("All markers by name.")
+    joints = Contents[Joint]("All joints by name.")
+    forces = Contents[Force]("All forces by name.")
+    constraints = Contents[Constraint]("All constraints by name.")
+    parameters = Contents[SX]("The symbols of all parameters by name.")
+    defaults = Contents[float]("The values of all parameters by name.")
+    inputs = Contents[SX]("The symbols of all inputs by name.")
+    outputs = Contents[Callable[[Any], Any]]("All outputs by name.")
+    units = Contents[Unit]("All systems that are placed inside of this one, by name.")
+    speeds = Contents[Speed]("All speeds of the user's own by name.")
 
     @property
     def elements(self) -> list[Element]:
         """All forces and constraints."""
-        return [*self._forces.values(), *self._constraints.values()]
+        return [*self.forces.values(), *self.constraints.values()]
 
     def snapshot(self) -> Description:
-        """What has been said so far, frozen; the same object as long as nothing is added."""
+        """The description so far, frozen; the same object as long as nothing is added."""
         if self._snapshot is None:
+            said: dict[str, Any] = {kind: Record(store) for kind, store in self._stores.items()}
             self._snapshot = Description(
                 name=self.name,
                 gravity=self.gravity,
                 time=self.time,
                 ground=self.ground,
-                bodies=Record(self._bodies),
-                markers=Record(self._markers),
-                joints=Record(self._joints),
-                forces=Record(self._forces),
-                constraints=Record(self._constraints),
-                parameters=Record(self._parameters),
-                defaults=Record(self._defaults),
-                inputs=Record(self._inputs),
-                outputs=Record(self._outputs),
-                units=Record(self._units),
                 plane=self.plane,
-                speeds=Record(self._speeds),
-                visuals=Record(self._visuals),
+                **said,
             )
         return self._snapshot
 
@@ -467,21 +403,17 @@ class System(ElementMethods, Picklable):
             raise ModelError(found)
 
     def __repr__(self) -> str:
-        counts: dict[str, dict[str, Any]] = {
-            "bodies": self._bodies,
-            "joints": self._joints,
-            "forces": self._forces,
-            "constraints": self._constraints,
-        }
-        listed = ", ".join(f"{len(store)} {kind}" for kind, store in counts.items() if store)
+        kinds = ("bodies", "joints", "forces", "constraints")
+        counts = ((kind, len(self._stores[kind])) for kind in kinds)
+        listed = ", ".join(f"{count} {kind}" for kind, count in counts if count)
         return f"<System {self.name!r}: {listed or 'nothing yet'}>"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> System:
         """Another builder that goes on from here; what was said so far is shared."""
         other = object.__new__(type(self))
-        for key, value in vars(self).items():
-            vars(other)[key] = dict(value) if isinstance(value, dict) else value
+        vars(other).update(vars(self))
         other._names = {name: set(taken) for name, taken in self._names.items()}
+        other._stores = {kind: dict(store) for kind, store in self._stores.items()}
         return other
 
     __copy__ = lambda self: self.__deepcopy__({})  # noqa: E731
@@ -504,7 +436,7 @@ class System(ElementMethods, Picklable):
         return self.snapshot().equations(formalism, closure, **options)
 
     def describe(self) -> str:
-        """What was understood: bodies, tree, loops, coordinates, mobility, redundant
+        """The system as it is understood: bodies, tree, loops, coordinates, mobility, redundant
         constraints."""
         return door.show.describe.describe(self)
 
@@ -534,6 +466,12 @@ class System(ElementMethods, Picklable):
 
     # --- names and places -------------------------------------------------------------------------
 
+    def _keep(self, kind: str, name: str, value: Kept) -> Kept:
+        """Take a name for what is said under it."""
+        self._claim(name, kind)
+        self._stores["bodies" if kind == "body" else f"{kind}s"][name] = value
+        return value
+
     def _claim(self, name: Any, kind: str, silent: bool = False) -> None:
         """Take a name; refuse it if it is none, or if something else has it or would answer."""
         name_of(kind, name)
@@ -549,10 +487,10 @@ class System(ElementMethods, Picklable):
         """A body or marker of this system, itself or by name."""
         if isinstance(place, (Body, Marker)):
             body = marker_on(place).body
-            if body is not self.ground and self._bodies.get(body.name) is not body:
+            if body is not self.ground and self.bodies.get(body.name) is not body:
                 raise ModelError(f"body {body.name!r} belongs to another system")
             return place
-        known: dict[str, Body | Marker] = {"ground": self.ground, **self._bodies, **self._markers}
+        known: dict[str, Body | Marker] = {"ground": self.ground, **self.bodies, **self.markers}
         if not isinstance(place, str) or place not in known:
             raise ModelError(unknown("body or marker", place, known))
         return known[place]
@@ -592,36 +530,29 @@ class Carried:
     mount: str | None
 
 
+@derived_once
 def carried(inside: Description, riding: bool) -> Carried:
     """A system as a part of others, made once for all that carry it."""
-    key = "carried", riding
-    if key not in inside.derived:
-        inside.derived[key] = _carried(inside, riding)
-    found: Carried = inside.derived[key]
-    return found
-
-
-def _carried(inside: Description, riding: bool) -> Carried:
     s, taken = System(inside.name), {"ground", *inside.places, *inside.joints, *inside.defaults}
     gravity = tuple(unlike(f"gravity {x}", taken) for x in "xyz")
     s.gravity = ca.vertcat(*(s.parameter(name, 0.0) for name in gravity))
     if riding:
         mount = unlike("mount", taken)
         s.free(mount, s.ground, s.frame(mount))
-        s._placed("", inside, Marker("ground", s.bodies[mount]))
-        return Carried(freed(s.snapshot()), gravity, (), mount)
+        s._place_inside("", inside, Marker("ground", s.bodies[mount]))
+        return Carried(free_unreached(s.snapshot()), gravity, (), mount)
     place = tuple(unlike(f"place {k}", taken) for k in range(1, 13))
     numbers = [0.0, 0.0, 0.0, *np.eye(3).ravel()]
     symbols = [s.parameter(name, value) for name, value in zip(place, numbers, strict=True)]
     R = ca.reshape(ca.vertcat(*symbols[3:]), 3, 3)
-    s._placed("", inside, Marker("ground", s.ground, symbols[:3], R))
-    return Carried(freed(s.snapshot()), gravity, place, None)
+    s._place_inside("", inside, Marker("ground", s.ground, symbols[:3], R))
+    return Carried(free_unreached(s.snapshot()), gravity, place, None)
 
 
-def freed(description: Description) -> Description:
-    """The same with bodies free that only others hold, from outside."""
+def free_unreached(description: Description) -> Description:
+    """A copy with bodies free that only others hold, from outside."""
     d = description
-    while loose := unreached(d):
+    while loose := find_unreached(d):
         name = unlike(f"{loose[0]} free", {*d.places, *d.joints, *d.defaults, *d.inputs})
         free = Joint(name, d.ground, d.bodies[loose[0]], Free())
         d = replace(d, joints=Record({**d.joints, name: free}))

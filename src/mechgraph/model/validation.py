@@ -133,22 +133,16 @@ def _name_problems(system: Description) -> Iterator[str]:
 
 def _reference_problems(system: Description, element: Element) -> Iterator[str]:
     for name in element.joints():
-        known = [
-            *system.joints,
-            *(c for joint in system.joints.values() for c in joint.coordinates),
-        ]
+        known = dict.fromkeys((*system.joints, *system.joint_names))
         if name not in known:
-            problem = unknown("joint or coordinate", name, dict.fromkeys(known))
+            problem = unknown("joint or coordinate", name, known)
             yield f"{element.called}: {problem}"
     for marker in element.places():
-        if (
-            marker.body is not system.ground
-            and system.bodies.get(marker.body.name) is not marker.body
-        ):
+        if not system.owns(marker.body):
             yield f"{element.called}: body {marker.body.name!r} belongs to another system"
 
 
-def unreached(system: Description) -> list[str]:
+def find_unreached(system: Description) -> list[str]:
     """Bodies to which no path of joints leads from ground."""
     graph = nx.Graph()
     graph.add_nodes_from(["ground", *system.bodies])
@@ -158,7 +152,7 @@ def unreached(system: Description) -> list[str]:
 
 
 def _connection_problems(system: Description) -> Iterator[str]:
-    loose = unreached(system)
+    loose = find_unreached(system)
     if loose:
         names = ", ".join(repr(name) for name in loose)
         yield (

@@ -1,5 +1,5 @@
-"""How bodies look, where another program's file tells it: nothing but pictures knows of it, and no
-two descriptions differ by it."""
+"""Looks of bodies, as another program's file tells them: nothing but pictures knows of them, and no
+two descriptions differ by them."""
 
 from __future__ import annotations
 

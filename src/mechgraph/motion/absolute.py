@@ -3,33 +3,29 @@ every joint is closed."""
 
 from __future__ import annotations
 
-import casadi as ca
 import numpy as np
-from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ..model.bodies import Body, Marker
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..model.joints import Free, Joint, Planar
 from ..model.planar import NORMALS, normal
 from .chart import Chart
 from .topology import Arc, Topology
 from .tree import TreeChart, tree_chart
-from .turns import counting
+from .turns import count_turns
 from .world import World
 
 
+@derived_once
 def absolute_chart(description: Description) -> Chart:
     """The place of the mass centre and the attitude of every body, seven coordinates each; six
     speeds, velocity in world axes and angular velocity in the body's.
 
     In a plane three coordinates and three speeds.
     """
-    if "absolute chart" not in description.derived:
-        kind = AbsoluteChart if description.plane is None else PlanarBodies
-        chart = tree_chart(description, free_bodies(description), kind)
-        description.derived["absolute chart"] = counting(chart)
-    return description.derived["absolute chart"]
+    kind = AbsoluteChart if description.plane is None else PlanarBodies
+    return count_turns(tree_chart(description, free_bodies(description), kind))
 
 
 def free_bodies(description: Description) -> Topology:
@@ -49,7 +45,7 @@ def free_bodies(description: Description) -> Topology:
 
 
 def own_name(description: Description, body: Body) -> str:
-    """What the variables of a body are called after: its name, unless a joint has it, too."""
+    """Name that the variables of a body begin with: its own, unless a joint has it, too."""
     return f"body {body.name}" if body.name in description.joints else body.name
 
 
@@ -59,9 +55,12 @@ class AbsoluteChart(TreeChart):
     def from_world(
         self, world: World, t: np.ndarray, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        arm = (world.rotation @ self._centres(parameters)[..., None])[..., 0]
+        centres = [body.com for body in self.description.bodies.values()]
+        arm = (world.rotation @ self.places_at(centres, parameters)[..., None])[..., 0]
         velocity = world.velocity + np.cross(world.angular_velocity, arm)
-        own = self._own(world.position + arm, world.rotation, velocity, world.angular_velocity)
+        own = self._body_coordinates(
+            world.position + arm, world.rotation, velocity, world.angular_velocity
+        )
         names = [own_name(self.description, body) for body in self.description.bodies.values()]
         sizes = self.symbols.q.numel(), self.symbols.u.numel()
         indices = self.joint_coordinates, self.joint_speeds
@@ -70,7 +69,7 @@ class AbsoluteChart(TreeChart):
             out[..., [index[name] for name in names]] = values
         return q, u
 
-    def _own(
+    def _body_coordinates(
         self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and speeds of bodies, along the last axis."""
@@ -79,20 +78,11 @@ class AbsoluteChart(TreeChart):
         q = np.concatenate([place, turned.reshape(*place.shape[:-1], 4)], axis=-1)
         return q, np.concatenate([velocity, spin], axis=-1)
 
-    def _centres(self, parameters: np.ndarray) -> np.ndarray:
-        """Mass centres of all bodies, in their frames, with the axes (…, body, 3)."""
-        coms = ca.horzcat(SX(3, 0), *(body.com for body in self.description.bodies.values()))
-        values = ca.Function("centres", [self.symbols.p], [ca.densify(ca.vec(coms))])
-        batch, count = parameters.shape[:-1], parameters.shape[-1]
-        sets = parameters.reshape(int(np.prod(batch)), count)
-        rows = [np.array(values(each)).ravel() for each in sets]
-        return np.array(rows).reshape(*batch, coms.shape[1], 3)
-
 
 class PlanarBodies(AbsoluteChart):
     """Free bodies in a plane: two coordinates of the mass centre, and the angle."""
 
-    def _own(
+    def _body_coordinates(
         self, place: np.ndarray, R: np.ndarray, velocity: np.ndarray, omega: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         k = "xyz".index(NORMALS[self.description.plane or ""])

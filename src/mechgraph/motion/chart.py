@@ -31,10 +31,12 @@ from ..model.constraints import Constraint
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.parameter_checks import Check
+from ..numerics.rank import weighed_inverse
 from ..numerics.search import search
+from ..numerics.tolerances import GIVEN
 from ..vectors import angular_velocity, symbol
 from .motion import ChartMotion
-from .variables import Variables, column_of
+from .variables import Variables, named_variables
 from .world import World
 
 Pair = tuple[SX, SX]  # (angular, linear)
@@ -43,7 +45,6 @@ Frame = Hashable  # what a chart calls the frames that bodies ride on
 QuaternionSpeeds = tuple[tuple[int, ...], tuple[int, ...]]  # indices of a unit quaternion, of its ω
 
 ATTEMPTS = 20
-FOUND = 1e-10  # error of a pose up to which the way back has found it
 
 
 class Chart(ABC):
@@ -146,8 +147,8 @@ class Chart(ABC):
 
     @cached_property
     def derived(self) -> dict[Any, Any]:
-        """What follows from the description in these coordinates, whatever the formalism: derived
-        once."""
+        """Results that follow from the description in these coordinates, whatever the formalism:
+        derived once."""
         return {}
 
     @cached_property
@@ -174,7 +175,7 @@ class Chart(ABC):
 
     @property
     def checks(self) -> Sequence[Check]:
-        """What values of the parameters must not do to the coordinates."""
+        """Conditions that the coordinates put on values of the parameters."""
         return ()
 
     @property
@@ -189,7 +190,7 @@ class Chart(ABC):
 
     @property
     def condition(self) -> SX:
-        """How badly speeds of joints are known from u, squared."""
+        """Square of the condition of the speeds of joints as functions of u."""
         return SX(0)
 
     @property
@@ -207,7 +208,7 @@ class Chart(ABC):
 
     @property
     def working_speeds(self) -> SX:
-        """What generalized forces along u do work on: u less what it has at rest."""
+        """Speeds along which generalized forces do work: u less what it has at rest."""
         return self.symbols.u
 
     def rate(self, expression: SX) -> SX:
@@ -216,7 +217,7 @@ class Chart(ABC):
         return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
 
     def _total_rate(self, expression: SX, moving: bool) -> SX:
-        """The same with u̇."""
+        """Time derivative of a column along the motion, with u̇."""
         rate = self.rate(expression)
         if not moving:
             return rate
@@ -250,8 +251,8 @@ class Chart(ABC):
         )
 
     def spans(self, names: Sequence[str]) -> np.ndarray:
-        """How far coordinates, their variations, or speeds in a second, usually go: lengths as far
-        as bodies are large, all others (angles, quaternions) as far as one."""
+        """Usual ranges of coordinates, their variations, or speeds in a second: of lengths the size
+        of the bodies, of all others (angles, quaternions) one."""
         joints = (*self.description.joints.values(), *self.own_joints)
         lengths = {name for joint in joints for name in joint.lengths}
         long = (name.removesuffix("'") in lengths for name in names)
@@ -284,14 +285,14 @@ class Chart(ABC):
         return q
 
     def normalized_expression(self, q: SX) -> SX:
-        """The same of an expression."""
+        """Coordinates on the manifold, as an expression."""
         q = SX(q)
         for four in map(list, self.quaternions):
             q[four] = q[four] / ca.norm_2(q[four])
         return q
 
     def off_manifold(self, q: np.ndarray) -> np.ndarray:
-        """How far coordinates are off the manifold: norms of quaternions less one, a column
+        """Distance of coordinates from the manifold: norms of quaternions less one, a column
         each."""
         norms = [np.linalg.norm(q[..., list(four)], axis=-1) - 1 for four in self.quaternions]
         return np.stack(norms, axis=-1) if norms else np.zeros((*q.shape[:-1], 0))
@@ -333,7 +334,7 @@ class Chart(ABC):
             end = search(rows, move, starts)
             q[left] = end.x
             off = np.abs(end.r).max(axis=-1, initial=0.0)
-            left = left[off >= FOUND * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
+            left = left[off >= GIVEN * (1 + np.abs(wanted[left]).max(axis=-1, initial=0.0))]
             if not left.size:
                 break
         if left.size:
@@ -342,8 +343,10 @@ class Chart(ABC):
                 "by their own names"
             )
         offset, J = on_rows(twists, q, times, constants)
-        u = np.linalg.pinv(J, rcond=1e-12) @ (moving[..., None] - offset)
-        return q.reshape(*batch, -1), u.reshape(*batch, len(self.symbols.speeds))
+        units = np.repeat([size, 1.0], [3 * bodies, 3 * bodies])[:, None]
+        rates = self.spans(self.symbols.speeds)
+        u = weighed_inverse(J * rates / units) @ ((moving[..., None] - offset) / units)
+        return q.reshape(*batch, -1), (u[..., 0] * rates).reshape(*batch, len(rates))
 
     @cached_property
     def _world_functions(self) -> tuple[ca.Function, ca.Function, ca.Function]:
@@ -366,6 +369,14 @@ class Chart(ABC):
         twists = ca.Function("twists", [s.q, s.t, s.p], [ca.densify(rest), matrix])
         return poses, twists, ca.Function("tangent", [s.q], [ca.densify(self.tangent)])
 
+    def places_at(self, places: Sequence[SX], parameters: np.ndarray) -> np.ndarray:
+        """Places on bodies as numbers, for one set of parameters or a batch: axes (…, place, 3)."""
+        s, batch = self.symbols, parameters.shape[:-1]
+        values = ca.Function("places", [s.t, s.p], [ca.densify(ca.horzcat(SX(3, 0), *places).T)])
+        sets = parameters.reshape(int(np.prod(batch)), parameters.shape[-1])
+        (found,) = on_rows(values, np.zeros((len(sets), 1)), sets)
+        return found.reshape(*batch, len(places), 3)
+
     def __repr__(self) -> str:
         s, name = self.symbols, self.description.name
         counts = f"{len(s.coordinates)} coordinates, {len(s.speeds)} speeds"
@@ -374,9 +385,9 @@ class Chart(ABC):
 
     # --- whole turns ------------------------------------------------------------------------------
 
-    def counting(self, angles: Mapping[str, SX]) -> Self:
-        """The same chart with a coordinate more for each angle, whose rates are given: it counts
-        the angle's turns."""
+    def with_turns(self, angles: Mapping[str, SX]) -> Self:
+        """This chart with a coordinate more for each angle, whose rates are given: it counts the
+        angle's turns."""
         s, first = self.symbols, self.symbols.q.numel()
         counted = {name: first + k for k, name in enumerate(angles)}
         rates = ca.vertcat(*angles.values())
@@ -385,7 +396,7 @@ class Chart(ABC):
         for derived in ("motion", "qdot", "derived", "_world_functions"):
             vars(other).pop(derived, None)
         vars(other).update(
-            symbols=_extended(s, list(angles)),
+            symbols=_extend(s, list(angles)),
             N=ca.vertcat(self.N, ca.jacobian(rates, s.u)),
             n=ca.vertcat(SX(first, 1) if self.n is None else self.n, offsets),
             joint_coordinates={
@@ -398,9 +409,34 @@ class Chart(ABC):
         return other
 
 
-def _extended(s: Variables, names: list[str]) -> Variables:
+def _extend(s: Variables, names: list[str]) -> Variables:
     q = ca.vertcat(s.q, *map(symbol, names))
     return replace(s, q=q, coordinates=(*s.coordinates, *names))
+
+
+def number_variables(
+    joints: Sequence[Joint], kind: str
+) -> tuple[list[str], dict[str, tuple[int, ...]]]:
+    """Names of the "coordinates" or "speeds" of joints, and where they are, by these names and by
+    those of the joints."""
+    names: list[str] = []
+    index: dict[str, tuple[int, ...]] = {}
+    for joint in joints:
+        own, first = getattr(joint, kind), len(names)
+        index |= {name: (first + k,) for k, name in enumerate(own)}
+        index[joint.name] = tuple(range(first, first + len(own)))
+        names += own
+    return names, index
+
+
+def carried_chains(description: Description, joints: Sequence[Joint]) -> list[Joint]:
+    """Chains that carry their own coordinates: joints that are general chains, and the wandering
+    points of constraints."""
+    constraints = description.constraints.values()
+    return [
+        *(joint for joint in joints if not joint.kind.closes),
+        *(chain for constraint in constraints for chain in constraint.chains()),
+    ]
 
 
 def chart_variables(
@@ -408,16 +444,7 @@ def chart_variables(
 ) -> Variables:
     """The variables of a chart: new coordinates and speeds, the description's inputs, parameters
     and time."""
-    return Variables(
-        q=column_of(coordinates),
-        u=column_of(speeds),
-        udot=column_of([f"{name}'" for name in speeds]),
-        w=ca.vertcat(SX(0, 1), *description.inputs.values()),
-        p=ca.vertcat(SX(0, 1), *description.parameters.values()),
-        t=description.time,
-        coordinates=tuple(coordinates),
-        speeds=tuple(speeds),
-        inputs=tuple(description.inputs),
-        parameters=tuple(description.parameters),
-        defaults=tuple(description.defaults.values()),
+    d = description
+    return named_variables(
+        coordinates, speeds, d.inputs, d.parameters, d.time, tuple(d.defaults.values())
     )

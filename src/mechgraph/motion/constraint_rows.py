@@ -4,7 +4,6 @@ their multipliers exert."""
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +15,7 @@ from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
 from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
+from ..model.description import derived_once
 from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.motion import Motion
@@ -29,12 +29,10 @@ from .motion import ChartMotion, at_rest
 ForceTorque = tuple[SX, SX]
 
 
+@derived_once
 def constraint_rows(chart: Chart) -> ConstraintRows:
     """All constraints on a chart; whatever the formalism, they are the same."""
-    if "rows" not in chart.derived:
-        chart.derived["rows"] = ConstraintRows(chart)
-    rows: ConstraintRows = chart.derived["rows"]
-    return rows
+    return ConstraintRows(chart)
 
 
 class ConstraintRows:
@@ -66,19 +64,15 @@ class ConstraintRows:
         m, out = self.chart.motion, {}
         for level in LEVELS:
             stated = (
-                (constraint, _stated(constraint, m, level)) for constraint in self.constraints
+                (constraint, _read_rows(constraint, m, level)) for constraint in self.constraints
             )
             given = [(constraint, rows) for constraint, rows in stated if rows]
             self._check(level, given)
-            out[level] = [(constraint, self._named(constraint, rows)) for constraint, rows in given]
+            out[level] = [
+                (each, [(f"{each.name}: {label}" if label else each.name, x) for label, x in rows])
+                for each, rows in given
+            ]
         return out
-
-    @staticmethod
-    def _named(constraint: Constraint, rows: Rows) -> Rows:
-        return [
-            (f"{constraint.name}: {label}" if label else constraint.name, value)
-            for label, value in rows
-        ]
 
     def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
         """Refuse rows that use what has no meaning at their level; all at one look, and one by one
@@ -125,7 +119,7 @@ class ConstraintRows:
 
     @cached_property
     def indices(self) -> dict[str, dict[Level, list[int]]]:
-        """Where the rows of each constraint are among the rows of A, by level."""
+        """Indices of the rows of each constraint among the rows of A, by level."""
         out: dict[str, dict[Level, list[int]]] = {
             constraint.name: {} for constraint in self.constraints
         }
@@ -168,7 +162,7 @@ class ConstraintRows:
             if action.marker.body is not self.chart.description.ground:
                 m, body = self.chart.motion, action.marker.body.name
                 arm = m.position(action.marker) - m.position(body)
-                _include(out, body, action.force, action.torque + ca.cross(arm, action.force))
+                _add_wrench(out, body, action.force, action.torque + ca.cross(arm, action.force))
         return out
 
     def _normal_wrenches(
@@ -179,13 +173,11 @@ class ConstraintRows:
         out: dict[str, ForceTorque] = {}
         for level, indices in self.indices[constraint.name].items():
             m = ChartMotion(self.chart, vary=level, through=through)
-            value = ca.vertcat(*(row for _, row in _stated(constraint, m, level)))
+            value = ca.vertcat(*(row for _, row in _read_rows(constraint, m, level)))
             for body, variation in m.variations.items():
-                wrench = (
-                    ca.substitute(ca.jacobian(value, variation), *at_rest(m)).T
-                    @ self.multipliers[indices]
-                )
-                _include(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
+                slopes = ca.substitute(ca.jacobian(value, variation), *at_rest(m))
+                wrench = slopes.T @ self.multipliers[indices]
+                _add_wrench(out, body, *in_plane(self.chart.description, wrench[:3], wrench[3:]))
         return out
 
     # --- what is dragged along with them: friction ------------------------------------------------
@@ -194,10 +186,10 @@ class ConstraintRows:
         """Actions of one constraint in proportion to its multipliers."""
         if constraint.name not in self._friction:
             with blamed(constraint.called):
-                self._friction[constraint.name] = self._dragged(constraint)
+                self._friction[constraint.name] = self._read_friction(constraint)
         return self._friction[constraint.name]
 
-    def _dragged(self, constraint: Constraint) -> list[Action]:
+    def _read_friction(self, constraint: Constraint) -> list[Action]:
         m, lam = self.chart.motion, self.multipliers
         rows = [*self.rows_of(constraint.name), *self.rows_loading(constraint)]
         acting = read_actions("friction_actions", constraint.friction_actions(m, lam[rows]))
@@ -229,7 +221,7 @@ class ConstraintRows:
         return [each.called for each in self.constraints if self.friction_of(each)]
 
     @cached_property
-    def _dragging(self) -> SX:
+    def _friction_forces(self) -> SX:
         """Generalized forces of what the multipliers drag along."""
         acting = [
             action for constraint in self.constraints for action in self.friction_of(constraint)
@@ -238,12 +230,12 @@ class ConstraintRows:
 
     @cached_property
     def drag(self) -> SX:
-        """The same, where it is not linear in the multipliers; else nothing."""
+        """These forces, where they are not linear in the multipliers; else nothing."""
         nothing = SX(len(self.chart.symbols.speeds), 1)
         if not self.has_friction:
             return nothing
-        slopes = ca.jacobian(self._dragging, self.multipliers)
-        return self._dragging if ca.depends_on(slopes, self.multipliers) else nothing
+        slopes = ca.jacobian(self._friction_forces, self.multipliers)
+        return self._friction_forces if ca.depends_on(slopes, self.multipliers) else nothing
 
     @cached_property
     def directions(self) -> SX:
@@ -251,7 +243,7 @@ class ConstraintRows:
         multiplier drags along in proportion."""
         if not self.has_friction or self.drag.nnz():
             return self.levels.A
-        return self.levels.A + ca.jacobian(self._dragging, self.multipliers).T
+        return self.levels.A + ca.jacobian(self._friction_forces, self.multipliers).T
 
     @cached_property
     def wrenches(self) -> dict[str, ForceTorque]:
@@ -260,7 +252,7 @@ class ConstraintRows:
         out: dict[str, ForceTorque] = {}
         for constraint in self.constraints:
             for body, (force, torque) in self.wrenches_of(constraint).items():
-                _include(out, body, force, torque)
+                _add_wrench(out, body, force, torque)
         return out
 
     # --- power ------------------------------------------------------------------------------------
@@ -268,31 +260,20 @@ class ConstraintRows:
     def works(self, constraint: Constraint) -> bool:
         """False if its multipliers do no work: it holds rows that time does not move, homogeneous
         in the speeds."""
-        s, rows = (
-            self.chart.symbols,
-            {level: ca.vertcat(SX(0, 1), *values) for level, values in self._of(constraint)},
-        )
+        s, rows = self.chart.symbols, {level: SX(0, 1) for level in LEVELS}
+        for level, stated in self._rows.items():
+            own = (value for c, each in stated if c is constraint for _, value in each)
+            rows[level] = ca.vertcat(rows[level], *own)
         if ca.depends_on(rows["position"], s.t) or rows["acceleration"].numel():
             return True
         # zeros fold on the way
         at_rest = ca.substitute(rows["velocity"], s.u, SX.zeros(s.u.numel()))
         return bool(ca.depends_on(ca.jacobian(rows["velocity"], s.u), s.u)) or not at_rest.is_zero()
 
-    def _of(self, constraint: Constraint) -> Iterator[tuple[Level, list[SX]]]:
-        for level in LEVELS:
-            yield (
-                level,
-                [value for c, rows in self._rows[level] if c is constraint for _, value in rows],
-            )
-
     def power_of(self, constraint: Constraint) -> SX:
         """Power of its multipliers: of its wrenches on the bodies, and of its efforts along
         coordinates (couplings, servos)."""
-        m, u, rows = (
-            self.chart.motion,
-            self.chart.symbols.u,
-            self.rows_of(constraint.name),
-        )
+        m, u, rows = self.chart.motion, self.chart.symbols.u, self.rows_of(constraint.name)
         total, efforts = SX(0), self.levels.A[rows, :].T @ self.multipliers[rows]
         for body, (force, torque) in self._normal_wrenches(constraint).items():
             v, omega = m.velocity(body), m.angular_velocity(body)
@@ -301,7 +282,7 @@ class ConstraintRows:
         return total + ca.dot(efforts, self.chart.working_speeds)
 
 
-def _stated(constraint: Constraint, m: Motion, level: Level) -> Rows:
+def _read_rows(constraint: Constraint, m: Motion, level: Level) -> Rows:
     """The rows of a constraint at a level, read with care: it may be the user's own."""
     with blamed(constraint.called):
         rows = constraint.rows(m, level)
@@ -320,6 +301,6 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, (list, tuple)) and len(row) == 2 and (row[0] == "" or is_name(row[0]))
 
 
-def _include(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
+def _add_wrench(wrenches: dict[str, ForceTorque], body: str, force: SX, torque: SX) -> None:
     old = wrenches.get(body, (SX.zeros(3), SX.zeros(3)))
     wrenches[body] = (old[0] + force, old[1] + torque)

@@ -12,7 +12,6 @@ from ..errors import blamed
 from ..model.bodies import Body, Marker
 from ..vectors import scalar
 from .chart import Chart
-from .loads import culprit
 from .rotors import rotor_energy
 
 
@@ -54,7 +53,7 @@ def potential(chart: Chart) -> SX:
     """Potential energy of the forces and of gravity, Π = −g · Σ m r_C."""
     total = gravity_potential(chart)
     for element in chart.description.elements:
-        with blamed(culprit(element)):
+        with blamed(element.called):
             total = total + scalar(element.potential(chart.motion), "potential")
     return total
 

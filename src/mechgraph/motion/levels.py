@@ -13,9 +13,9 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..graph.rounding import is_rounding
 from ..model.constraints import LEVELS, Level
 from ..model.joints import Rows
-from ..numerics.rounding import is_rounding
 from .variables import Variables
 
 STATES = 3  # random configurations at which rows are looked at
@@ -109,8 +109,8 @@ class Levels:
 
     @property
     def _slopes(self) -> SX:
-        """Of every row; of position rows along speeds on which quaternions keep their norm. Speeds
-        of the user's own, or momenta, bring rounding of their own, and tell of position rows
+        """Slopes of every row; of position rows along speeds on which quaternions keep their norm.
+        Speeds of the user's own, or momenta, bring rounding of their own, and tell of position rows
         alone."""
         s = self._symbols
         if self._tangent is not None:

@@ -1,5 +1,5 @@
-"""What the forces of a system do: their actions on the motion, as wrenches on frames or as
-generalized forces."""
+"""Actions of the forces of a system on the motion, as wrenches on frames or as generalized
+forces."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from casadi import SX
 
 from ..errors import ModelError, blamed, shown
 from ..graph.expressions import has_nan
-from ..model.bodies import marker_on
+from ..model.bodies import Massive, marker_on
+from ..model.description import derived_once
 from ..model.element import Action, Effort, Element, Wrench
 from ..model.motion import Motion
-from ..model.planar import FLAT, pushes_out
+from ..model.planar import out_of_plane
+from ..numerics.tolerances import GIVEN
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
-from .chart import Chart, Pair
+from .chart import Chart, Frame, Pair
 from .motion import ChartMotion, at_rest
 
 
 def actions(chart: Chart, conservative: bool = True) -> list[Action]:
     """The actions of all forces and constraints (not of gravity, nor of multipliers), with or
     without conservative parts."""
-    key = "actions", conservative
-    if key not in chart.derived:
-        chart.derived[key] = _stated_actions(chart, conservative)
-    return list(chart.derived[key])
+    return list(_collect_actions(chart, conservative))
 
 
-def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
+@derived_once
+def _collect_actions(chart: Chart, conservative: bool) -> list[Action]:
     m, out = chart.motion, []
     stated: list[tuple[Element, SX]] = []
     for element in chart.description.elements:
-        with blamed(culprit(element)):
+        with blamed(element.called):
             acting = [
                 *read_actions("conservative", element.conservative(m) if conservative else ()),
                 *read_actions("nonconservative", element.nonconservative(m)),
@@ -48,29 +48,26 @@ def _stated_actions(chart: Chart, conservative: bool) -> list[Action]:
     return out
 
 
-def culprit(element: Element) -> str:
-    """How an element is called in messages."""
-    return element.called
-
-
 def read_actions(what: str, acting: Any) -> list[Action]:
-    """What an element states, which may be of the user's own class, as a list."""
+    """The actions that an element states, which may be of the user's own class, as a list."""
     if not isinstance(acting, Iterable):
         raise ModelError(f"{what} must be a list of mg.Wrench and mg.Effort, got {shown(acting)}")
     return list(acting)
 
 
 def components(action: Action, m: Motion) -> SX:
-    """What an action consists of, if it is one."""
+    """Components of an action, if it is one."""
     if isinstance(action, Wrench):
         m.spot(action.marker)  # refuses other systems' bodies
-        return ca.vertcat(_sized(action.force, 3, "force"), _sized(action.torque, 3, "torque"))
+        return ca.vertcat(
+            _check_size(action.force, 3, "force"), _check_size(action.torque, 3, "torque")
+        )
     if isinstance(action, Effort):
-        return _sized(action.values, m.speed(action.joint).numel(), "effort")
+        return _check_size(action.values, m.speed(action.joint).numel(), "effort")
     raise ModelError(f"its actions must be mg.Wrench or mg.Effort, got {action!r}")
 
 
-def _sized(value: Any, size: int, what: str) -> SX:
+def _check_size(value: Any, size: int, what: str) -> SX:
     try:
         column = SX(value)
     except NOT_AN_EXPRESSION:
@@ -86,14 +83,14 @@ def _check_plane(chart: Chart, acting: list[Action]) -> None:
     """Refuse what pushes out of the plane of a planar system, at a few random states."""
     if not chart.flat:
         return
-    out = [pushes_out(chart.description, each) for each in acting if isinstance(each, Wrench)]
+    out = [out_of_plane(chart.description, each) for each in acting if isinstance(each, Wrench)]
     value, s = ca.vertcat(SX(0, 1), *out), chart.symbols
     symbols = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
     if value.is_zero() or s.strangers(value):
         return
     at = np.random.default_rng(0).uniform(-1, 1, (symbols.numel(), 3))
     found = np.array(ca.Function("out", [symbols], [value]).map(3)(at))
-    if np.nanmax(np.abs(found)) > FLAT:
+    if np.nanmax(np.abs(found)) > GIVEN:
         raise ModelError(
             f"pushes out of the plane {chart.description.plane!r} of this system; leave that "
             "component (and torques about axes in the plane) away"
@@ -107,11 +104,11 @@ def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
     for element, value in stated:
         found = fault(chart, value)
         if found is not None:
-            raise ModelError(f"{culprit(element)}: {found}")
+            raise ModelError(f"{element.called}: {found}")
 
 
 def fault(chart: Chart, value: SX) -> str | None:
-    """What is wrong with what actions consist of, if anything is."""
+    """Fault of the components of actions, if there is one."""
     symbols = chart.symbols
     if ca.depends_on(value, symbols.udot):
         return "must not use accelerations; give the body more mass or add a constraint"
@@ -143,16 +140,14 @@ def _speed_indices(chart: Chart, effort: Effort) -> tuple[int, ...] | None:
 
 
 def _cut_joint_effort(chart: Chart, effort: Effort) -> list[Wrench]:
-    key = "unit wrenches", effort.joint
-    if key not in chart.derived:
-        chart.derived[key] = _unit_wrenches(chart, effort.joint)
-    wrenches = {body: unit @ effort.values for body, unit in chart.derived[key].items()}
-    bodies = chart.description.bodies
+    units, bodies = _unit_wrenches(chart, effort.joint), chart.description.bodies
+    wrenches = {body: unit @ effort.values for body, unit in units.items()}
     return [Wrench(marker_on(bodies[name]), w[:3], w[3:]) for name, w in wrenches.items()]
 
 
+@derived_once
 def _unit_wrenches(chart: Chart, joint: str) -> dict[str, SX]:
-    """By body: what unit efforts along the speeds of a joint that is cut do to it, in columns."""
+    """Wrenches by body of unit efforts along the speeds of a joint that is cut, in columns."""
     m = ChartMotion(chart, vary="velocity")
     speed = m.speed(joint)
     return {
@@ -175,6 +170,16 @@ def on_frames(chart: Chart, wrenches: list[Wrench]) -> dict[Any, Pair]:
         old = out.get(index, (SX.zeros(3), SX.zeros(3)))
         out[index] = (old[0] + torque, old[1] + force)
     return out
+
+
+def needed_wrench(chart: Chart, frame: Frame, body: Massive, moving: bool = True) -> Pair:
+    """Force at the mass centre and moment that the acceleration of a body needs, in world axes:
+    m a_C and I ε + ω × I ω; with ``moving=False`` at u̇ = 0."""
+    R, omega = chart.pose(frame)[0], chart.twist(frame)[0]
+    epsilon, w = chart.acceleration(frame, moving)
+    bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
+    spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
+    return R @ (body.mass * (w + bend)), R @ spin
 
 
 def generalized(chart: Chart, acting: list[Action]) -> SX:

@@ -10,12 +10,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.expressions import solve_tree
+from ..closures.expressions import Factor
 from ..errors import UnsupportedError
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..numerics.tolerances import RANK
 from .energy import kinetic
-from .speeds import SpeedChart, joint_chart, sampled
+from .speeds import SpeedChart, joint_chart, sample
 from .tree import TreeChart
 
 
@@ -30,7 +30,8 @@ class MomentumChart(SpeedChart):
         _refuse_massless(base, self.M)
         self.p_0 = ca.substitute(momenta, s.u, SX.zeros(count))
         self.T_0 = ca.substitute(T, s.u, SX.zeros(count))
-        inverse, self._inverse_condition = solve_tree(self.M, SX.eye(count))
+        factor = Factor(self.M)
+        inverse, self._inverse_condition = factor.solve(SX.eye(count)), factor.condition
         names = {f"p_{name.removesuffix(_PRIME)}": k for k, name in enumerate(s.speeds)}
         V, v, W = SX.eye(count), SX(count, 1), SX.eye(count)
         if isinstance(base, SpeedChart):
@@ -46,11 +47,10 @@ class MomentumChart(SpeedChart):
 _PRIME = "'"
 
 
+@derived_once
 def momentum_chart(description: Description) -> MomentumChart:
     """One chart for all who ask."""
-    if "momentum chart" not in description.derived:
-        description.derived["momentum chart"] = MomentumChart(joint_chart(description))
-    return description.derived["momentum chart"]
+    return MomentumChart(joint_chart(description))
 
 
 def _refuse_massless(chart: TreeChart, M: SX) -> None:
@@ -58,7 +58,7 @@ def _refuse_massless(chart: TreeChart, M: SX) -> None:
     if not chart.symbols.speeds:
         return
     best: tuple[float, str] = (0.0, "")
-    for values in sampled(chart, M):
+    for values in sample(chart, M):
         size = np.sqrt(np.abs(np.diag(values)))
         unit = values / np.outer(np.where(size > 0, size, 1), np.where(size > 0, size, 1))
         inertias, directions = np.linalg.eigh((unit + unit.T) / 2)

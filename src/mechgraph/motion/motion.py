@@ -48,9 +48,8 @@ class ChartMotion(Motion):
         self._vary: Level | None = vary if through is None else None
         self._vary_across = vary
         self._stating: list[str] = []  # speeds of the user's own that are being looked up
-        self.variations: dict[
-            str, SX
-        ] = {}  # by body: displacement (3) and rotation (3) of its frame, in the world
+        # by body: displacement (3) and rotation (3) of its frame, in the world
+        self.variations: dict[str, SX] = {}
 
     # --- bodies and markers -----------------------------------------------------------------------
 
@@ -69,15 +68,15 @@ class ChartMotion(Motion):
         omega = self._chart.pose(spot.frame)[0] @ self._chart.twist(spot.frame)[0]
         if self._vary == "velocity":
             omega = omega + self._variation(spot.body)[3:]
-        return self._turned(omega, in_frame)
+        return self._turn_into(omega, in_frame)
 
     def velocity(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
         R, (omega, v) = self._chart.pose(spot.frame)[0], self._chart.twist(spot.frame)
         out = R @ (v + ca.cross(omega, spot.at))
         if self._vary == "velocity":
-            out = out + self._carried(spot)
-        return self._turned(out, in_frame)
+            out = out + self._carry(spot)
+        return self._turn_into(out, in_frame)
 
     def acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
@@ -85,15 +84,15 @@ class ChartMotion(Motion):
         epsilon, w = self._chart.acceleration(spot.frame)
         out = R @ (w + ca.cross(epsilon, spot.at) + ca.cross(omega, ca.cross(omega, spot.at)))
         if self._vary == "acceleration":
-            out = out + self._carried(spot)
-        return self._turned(out, in_frame)
+            out = out + self._carry(spot)
+        return self._turn_into(out, in_frame)
 
     def angular_acceleration(self, place: Place, in_frame: Place | None = None) -> SX:
         spot = self._locate(place)
         out = self._chart.pose(spot.frame)[0] @ self._chart.acceleration(spot.frame)[0]
         if self._vary == "acceleration":
             out = out + self._variation(spot.body)[3:]
-        return self._turned(out, in_frame)
+        return self._turn_into(out, in_frame)
 
     # --- joints -----------------------------------------------------------------------------------
 
@@ -101,26 +100,21 @@ class ChartMotion(Motion):
         if name in self._chart.joint_coordinates and name not in self._chart.counted:
             return self._chart.symbols.q[list(self._chart.joint_coordinates[name])]
         joint, rows = self._cut_joint(name, name, "coordinates")
-        measured, names = (
-            joint.kind.measure(*self._measuring(joint).across(joint)),
-            joint.coordinates,
-        )
-        for row in (row for row in rows if names[row] in joint.angles):
-            measured[row] = self.turned(
-                names[row], measured[row], partial(self.speed, names[row]), near
-            )
-        return measured[rows]
+        x = joint.kind.measure(*self._measuring_motion(joint).across(joint))
+        for row in rows:
+            own = joint.coordinates[row]
+            if own in joint.angles:
+                x[row] = self.turned(own, x[row], partial(self.speed, own), near)
+        return x[rows]
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
         """An angle that is measured up to whole turns only, in the turn that it is in, or near a
         value; see ``turns.py``."""
         if near is None and name in self._chart.counted:
             near = self._chart.symbols.q[self._chart.counted[name]]
-        return (
-            angle
-            if near is None
-            else angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
-        )
+        if near is None:
+            return angle
+        return angle + 2 * ca.pi * ca.floor((near - angle) / (2 * ca.pi) + 0.5)
 
     def speed(self, name: str) -> SX:
         k, chosen = self._chart, self._chart.description.speeds
@@ -135,7 +129,7 @@ class ChartMotion(Motion):
         joint, rows = self._cut_joint(
             name.removesuffix("'"), name if name in self._cut_speeds else f"{name}'", "speeds"
         )
-        return self._measuring(joint)._measured_speeds(joint)[rows]
+        return self._measuring_motion(joint)._measured_speeds(joint)[rows]
 
     def _own_speed(self, name: str) -> SX:
         """A speed of the user's own, as it was stated: forces along it act where it is seen."""
@@ -169,27 +163,19 @@ class ChartMotion(Motion):
     def _locate(self, place: Place) -> _Spot:
         system = self._chart.description
         if isinstance(place, str):
-            known: dict[str, Body | Marker] = {
-                "ground": system.ground,
-                **system.bodies,
-                **system.markers,
-            }
+            known = system.places
             if place not in known:
                 raise ModelError(unknown("body or marker", place, known))
-            marker = marker_on(known[place])
-        else:
-            marker = marker_on(place)
-        if (
-            marker.body is not system.ground
-            and system.bodies.get(marker.body.name) is not marker.body
-        ):
+            place = known[place]
+        marker = marker_on(place)
+        if not system.owns(marker.body):
             raise ModelError(f"body {marker.body.name!r} belongs to another system")
         return _Spot(marker.body, *self._chart.place(marker))
 
     def _position(self, spot: _Spot) -> SX:
         R, p = self._chart.pose(spot.frame)
         out = p + R @ spot.at
-        return out + self._carried(spot) if self._vary == "position" else out
+        return out + self._carry(spot) if self._vary == "position" else out
 
     def _rotation(self, spot: _Spot) -> SX:
         R = self._chart.pose(spot.frame)[0] @ spot.rotation
@@ -200,16 +186,14 @@ class ChartMotion(Motion):
             return SX.zeros(6)
         return self.variations.setdefault(body.name, SX.sym(f"delta {body.name}", 6))
 
-    def _carried(self, spot: _Spot) -> SX:
-        """What the variation of a body adds to the motion of a point that it carries."""
-        variation, origin = (
-            self._variation(spot.body),
-            _Spot(spot.body, *self._chart.place(marker_on(spot.body))),
-        )
-        (R, p), (R_o, p_o) = self._chart.pose(spot.frame), self._chart.pose(origin.frame)
+    def _carry(self, spot: _Spot) -> SX:
+        """Displacement of a point by the variation of the body that carries it."""
+        variation, chart = self._variation(spot.body), self._chart
+        origin = _Spot(spot.body, *chart.place(marker_on(spot.body)))
+        (R, p), (R_o, p_o) = chart.pose(spot.frame), chart.pose(origin.frame)
         return variation[:3] + ca.cross(variation[3:], p + R @ spot.at - p_o - R_o @ origin.at)
 
-    def _turned(self, vector: SX, frame: Place | None) -> SX:
+    def _turn_into(self, vector: SX, frame: Place | None) -> SX:
         return vector if frame is None else self.rotation(frame).T @ vector
 
     @property
@@ -246,7 +230,7 @@ class ChartMotion(Motion):
         moving = ca.jacobian(spot.at, t)
         return self.angular_velocity(end) + R @ turning, self.velocity(end) + R @ moving
 
-    def _measuring(self, joint: Joint) -> ChartMotion:
+    def _measuring_motion(self, joint: Joint) -> ChartMotion:
         """The motion that the coordinates of a cut joint are measured in."""
         if self._through != joint.name:
             return self

@@ -22,33 +22,31 @@ import numpy as np
 from casadi import SX
 
 from ..errors import UnsupportedError
-from ..model.bodies import Body, Marker
+from ..model.bodies import Body
 from ..model.constraints import Constraint
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..model.joints import Planar, Rows
 from ..model.motion import Motion
 from ..model.parameter_checks import Check
 from ..model.planar import normal
+from ..numerics.tolerances import KNOWN
 from ..vectors import shifted
 from .absolute import own_name
-from .chart import Chart, Frame, Pair, chart_variables
-from .shared_points import SharedPoints, indices
-from .topology import Arc, topology
-from .turns import counting
+from .chart import Chart, Frame, Pair
+from .shared_points import SharedPoints, TreeLayout
+from .topology import Arc
+from .turns import count_turns
 from .world import World
 
-NEAR = 1e-6  # of a body's size: places that are one
 
-
+@derived_once
 def node_chart(description: Description) -> Chart:
     """Two nodes of every body, and its angular velocity."""
     if description.plane is None:
         raise UnsupportedError(
             "nodes are for systems in a plane: say so by mg.System(…, plane='xy'), or use 'points'"
         )
-    if "nodes" not in description.derived:
-        description.derived["nodes"] = counting(NodeChart(description))
-    return description.derived["nodes"]
+    return count_turns(NodeChart(description))
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,26 +59,25 @@ class Nodes:
     names: Mapping[int, str]
 
 
-class NodeLayout:
-    """The nodes of all bodies along the tree; ``shared`` are the joints that they hold."""
+class NodeLayout(TreeLayout[Nodes]):
+    """The nodes of all bodies along the tree."""
 
     def __init__(self, description: Description) -> None:
-        self.description, self.tree = description, topology(description)
+        super().__init__(description)
         self.e1, self.e2 = in_plane_axes(description)
         self._common = {arc.outboard: self._in_common(arc) for arc in self.tree.arcs}
         self.shared = {arc.joint.name for arc in self.tree.arcs if self._common[arc.outboard]}
-        self.bodies = {arc.outboard: self._laid(arc) for arc in self.tree.arcs}
+        self.bodies = {arc.outboard: self._choose_nodes(arc) for arc in self.tree.arcs}
 
     def _in_common(self, arc: Arc) -> list[tuple[SX, SX]]:
         """Places (inboard, outboard) that a joint's bodies have in common, two at the most."""
-        ends = (arc.joint.parent, arc.joint.child)
-        near, far = reversed(ends) if arc.reversed else ends
-        if self._driven(near) or self._driven(far):
+        near, far = self.ends(arc)
+        if self.is_driven(near) or self.is_driven(far):
             return []
         found: list[SX] = []
         for point in arc.joint.kind.common_points():
             flat = self._flat(far.rotation @ point)
-            if all(np.abs(self.value(flat - other)).max() > NEAR for other in found):
+            if all(np.abs(self.value(flat - other)).max() > KNOWN for other in found):
                 found.append(flat)
         return [
             (shifted(near.at, near.rotation, far.rotation.T @ x), far.at + x) for x in found[:2]
@@ -89,18 +86,7 @@ class NodeLayout:
     def _flat(self, x: SX) -> SX:
         return self.e1 * ca.dot(self.e1, x) + self.e2 * ca.dot(self.e2, x)
 
-    def judge(self, laid: Nodes) -> Callable[[np.ndarray], Iterator[str]]:
-        """What is wrong with the edge between the nodes of a body, as numbers."""
-        return partial(_too_near, NEAR * self._far(*laid.places))
-
-    def _driven(self, end: Marker) -> bool:
-        return bool(ca.depends_on(ca.vertcat(end.at, ca.vec(end.rotation)), self.description.time))
-
-    def value(self, place: SX) -> np.ndarray:
-        """A place as numbers, parameters at their defaults."""
-        return self.description.default_value(place).ravel()
-
-    def _laid(self, arc: Arc) -> Nodes:
+    def _choose_nodes(self, arc: Arc) -> Nodes:
         name, common = arc.outboard, self._common[arc.outboard]
         body = self.description.bodies[name]
         places = [place for _, place in common]
@@ -109,17 +95,18 @@ class NodeLayout:
         size = max(self._far(body.com, place) for place in [*places, *wanted]) or 1.0
         if len(places) < 2:
             best = max([*wanted, body.com], key=lambda place: self._far(places[0], place))
-            apart = self._far(places[0], best) > NEAR * size
+            apart = self._far(places[0], best) > KNOWN * size
             places.append(best if apart else places[0] + size * self.e1)
         taken = {k: place for k, (place, _) in enumerate(common)}
-        own = {k: self._named(name, k, places[k]) for k in range(2) if k not in taken}
+        own = {k: self._name_node(name, k, places[k]) for k in range(2) if k not in taken}
         return Nodes((places[0], places[1]), taken, own)
 
     def _ends(self, body: Body) -> list[SX]:
         """Places of a body's joints that do not move on it."""
         joints = self.description.joints.values()
         ends = (end for joint in joints for end in (joint.parent, joint.child))
-        return [end.at for end in ends if end.body is body and not self._driven(end)] or [body.com]
+        still = [end.at for end in ends if end.body is body and not self.is_driven(end)]
+        return still or [body.com]
 
     def _far(self, a: SX, b: SX) -> float:
         return float(np.linalg.norm(self.value(b - a)))
@@ -133,11 +120,17 @@ class NodeLayout:
             for number, (place, _) in enumerate(self._common[arc.outboard])
         ]
 
-    def _named(self, name: str, k: int, place: SX) -> str:
+    def _name_node(self, name: str, k: int, place: SX) -> str:
         """After the joint that a node is on, or after the body."""
         on = [joint for joint, at in self._outboard(name) if at is place]
         own = own_name(self.description, self.description.bodies[name])
         return f"node {on[0]}" if on else f"node {own}.{k + 1}"
+
+
+def _judge(layout: TreeLayout[Nodes], laid: Nodes) -> Callable[[np.ndarray], Iterator[str]]:
+    """Judge of the edge between the nodes of a body, as numbers."""
+    edge = layout.value(laid.places[1] - laid.places[0])
+    return partial(_too_near, KNOWN * float(np.linalg.norm(edge)))
 
 
 def _too_near(least: float, edge: np.ndarray) -> Iterator[str]:
@@ -162,48 +155,18 @@ class Stiff(Constraint):
         return self.turning
 
 
-class NodeChart(SharedPoints):
+class NodeChart(SharedPoints[Nodes]):
     """Positions of nodes in the plane with their rates as speeds, and what chains carry; then the
     angular velocities of the bodies."""
 
     flat = True
 
     def __init__(self, description: Description) -> None:
-        self.description = description
-        self.layout = NodeLayout(description)
-        self.e1, self.e2, self.n_axis = self.layout.e1, self.layout.e2, normal(description)
-        self.axes = [k for k in range(3) if "xyz"[k] in (description.plane or "")]
-        self.closed = tuple(description.joints.values())
-        self.shared = frozenset(self.layout.shared)
-        self._chains = self._carried_chains()
-        self._name_variables()
-        self.edges: dict[str, SX] = {}
-        self._poses = {"ground": (SX.eye(3), SX.zeros(3))}
+        layout, self.n_axis = NodeLayout(description), normal(description)
         self.own_constraints: list[Constraint] = []
-        for arc in self.layout.tree.arcs:
-            self._place_body(arc.outboard, arc.inboard)
-        for chain in self._chains:
-            self._place_chain(chain)
-        self.reference = self._reference()
-
-    # --- coordinates ------------------------------------------------------------------------------
-
-    @property
-    def laid(self) -> NodeLayout:
-        return self.layout
-
-    def _name_variables(self) -> None:
-        joints = [*self.own_joints, *self._chains]
-        self.joint_coordinates = indices(joints, "coordinates")
-        speeds = indices(joints, "speeds")
-        count = sum(len(joint.coordinates) for joint in joints)
-        own = (own_name(self.description, self.description.bodies[b]) for b in self.layout.bodies)
-        turning = [f"{name}.omega" for name in own]
-        self.joint_speeds = speeds | {name: (count + k,) for k, name in enumerate(turning)}
-        names = [[name for joint in joints for name in getattr(joint, what)]
-                 for what in ("coordinates", "speeds")]  # fmt: skip
-        self.symbols = chart_variables(self.description, names[0], [*names[1], *turning])
-        self.N = ca.horzcat(SX.eye(count), SX(count, len(turning)))
+        own = (own_name(description, description.bodies[body]) for body in layout.bodies)
+        axes = [k for k in range(3) if "xyz"[k] in (description.plane or "")]
+        super().__init__(layout, axes, [f"{name}.omega" for name in own])
 
     @property
     def tangent(self) -> SX:
@@ -216,11 +179,10 @@ class NodeChart(SharedPoints):
     # --- where everything is ----------------------------------------------------------------------
 
     def _place_body(self, name: str, inboard: str) -> None:
-        laid, q = self.layout.bodies[name], self.symbols.q
-        E = SX.eye(3)[:, self.axes]
+        laid = self.layout.bodies[name]
         R_in, p_in = self._poses[inboard]
         found = {k: p_in + R_in @ place for k, place in laid.taken.items()}
-        found |= {k: E @ q[list(self.joint_coordinates[own])] for k, own in laid.names.items()}
+        found |= {k: self._coordinates(own) for k, own in laid.names.items()}
         e, d, n = found[1] - found[0], laid.places[1] - laid.places[0], self.n_axis
         size = ca.dot(d, d)
         c, s = ca.dot(d, e) / size, ca.dot(n, ca.cross(d, e)) / size
@@ -235,23 +197,16 @@ class NodeChart(SharedPoints):
     @property
     def checks(self) -> Sequence[Check]:
         return [
-            Check(f"body {name!r}", laid.places[1] - laid.places[0], self.layout.judge(laid))
+            Check(f"body {name!r}", laid.places[1] - laid.places[0], _judge(self.layout, laid))
             for name, laid in self.layout.bodies.items()
-        ]
-
-    def _own(self, name: str) -> str:
-        return own_name(self.description, self.description.bodies[name])
-
-    def _own_places(self) -> list[tuple[str, SX]]:
-        return [
-            (body, laid.places[k]) for body, laid in self.layout.bodies.items() for k in laid.names
         ]
 
     # --- the chart --------------------------------------------------------------------------------
 
     def omega(self, body: str) -> SX:
         """The angular velocity of a body about the normal, a speed."""
-        return self.symbols.u[list(self.joint_speeds[f"{self._own(body)}.omega"])]
+        name = own_name(self.description, self.description.bodies[body])
+        return self.symbols.u[list(self.joint_speeds[f"{name}.omega"])]
 
     def twist(self, frame: Frame) -> Pair:
         if frame not in self.layout.bodies:

@@ -25,9 +25,9 @@ from casadi import SX
 
 from ..errors import UnsupportedError
 from ..model.bodies import Body
+from ..numerics.tolerances import KNOWN
 
-LEAST = 0.1  # of a sine: points that are nearer to one line or plane are not chosen
-FLAT = 1e-6  # and those that users place are refused
+LEAST = 0.1  # of a sine: points nearer to one line or plane are not chosen; users may go to KNOWN
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Primary:
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """Those that secondary particles are between."""
+        """Pairs of points that secondary particles are between."""
         return list(combinations(range(len(self.places)), 2))
 
     @property
@@ -83,7 +83,7 @@ class Primary:
 
     @property
     def masses(self) -> SX:
-        """Of all particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
+        """Masses of all particles: 1 to 4, then those between 1 and 2, 1 and 3, …, 3 and 4."""
         M = self.mass_matrix
         own = (2 * M[k, k] - ca.sum2(M[k, :]) for k in range(len(self.places)))
         return ca.vertcat(*own, *(4 * M[i, j] for i, j in self.pairs))
@@ -104,11 +104,11 @@ class Primary:
 
     @property
     def base(self) -> SX:
-        """``spanned`` by the kept points, in the body's frame."""
-        return spanned([self.places[k] for k in self.kept], self.normal)
+        """``edge_columns`` by the kept points, in the body's frame."""
+        return edge_columns([self.places[k] for k in self.kept], self.normal)
 
 
-def spanned(points: Sequence[SX], normal: SX | None = None) -> SX:
+def edge_columns(points: Sequence[SX], normal: SX | None = None) -> SX:
     """Three columns from the edges that lead from the first point to the others: a, b, a × b of
     three points; a, b, c of four; a, n × a, n of two in a plane."""
     edges = [point - points[0] for point in points[1:]]
@@ -131,7 +131,7 @@ def reciprocal(columns: SX) -> SX:
 
 
 def spread(points: Sequence[np.ndarray]) -> float:
-    """How far points are from one place, line or plane: the volume of their edges over the product
+    """Distance of points from one place, line or plane: the volume of their edges over the product
     of the lengths; 1 for right angles, 0 if they coincide or are flat."""
     edges = np.array([point - points[0] for point in points[1:]]).reshape(-1, 3)
     lengths = np.linalg.norm(edges, axis=1)
@@ -144,18 +144,18 @@ def spread(points: Sequence[np.ndarray]) -> float:
 def check_places(body: str, places: Sequence[np.ndarray]) -> None:
     """Refuse points that are no tetrahedron, by name."""
     for i, j in combinations(range(len(places)), 2):
-        if np.allclose(places[i], places[j], rtol=0, atol=FLAT * np.abs(places).max()):
+        if np.allclose(places[i], places[j], rtol=0, atol=KNOWN * np.abs(places).max()):
             raise UnsupportedError(
                 f"points: points {i + 1} and {j + 1} of body {body!r} coincide; place them apart"
             )
     for three in combinations(range(len(places)), 3):
-        if spread([places[k] for k in three]) < FLAT:
+        if spread([places[k] for k in three]) < KNOWN:
             numbers = ", ".join(str(k + 1) for k in three)
             raise UnsupportedError(
                 f"points: points {numbers} of body {body!r} are on one line; place them on a "
                 "tetrahedron"
             )
-    if len(places) > 3 and spread(places) < FLAT:
+    if len(places) > 3 and spread(places) < KNOWN:
         raise UnsupportedError(
             f"points: the four points of body {body!r} are in one plane; place one of them off it"
         )

@@ -1,5 +1,4 @@
-"""Where the primary points of every body are, and which of them are on joints: numbers and places,
-no motion.
+"""Places of the primary points of every body, and which of them are on joints: numbers, no motion.
 
 A joint whose two frames have points in common (``JointKind.common_points``) is shared: its outboard
 body takes these points over from the inboard one. What else a body needs is chosen: places of
@@ -21,23 +20,29 @@ from ..errors import ModelError, UnsupportedError, shown
 from ..model.bodies import Body, Marker
 from ..model.description import Description
 from ..model.planar import NORMALS
+from ..numerics.tolerances import GIVEN
 from ..vectors import column, normals, shifted, tidy
 from .absolute import own_name
 from .particles import LEAST, Primary, check_places, spread
-from .topology import Arc, topology
+from .shared_points import TreeLayout
+from .topology import Arc
 
-SAME = 1e-9  # metres, relative: points that are one
 NUMBERS = (0, 1, 3, 2)  # the order in which points are chosen: 1, 2, 4, and 3 is eliminated
 
 
 @dataclass(frozen=True, eq=False)
-class BodyPoints:
+class PrimaryPoints:
     """The points of one body: those taken over from its inboard body, by index with their places
     there; names of the kept ones that are its own."""
 
     primary: Primary
     taken: dict[int, SX]
     names: dict[int, str]
+
+    @property
+    def places(self) -> Sequence[SX]:
+        """All of them in its frame."""
+        return self.primary.places
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +56,8 @@ class _Common:
     numbers: list[int]  # which of its own points they are, where the outboard body's are given
 
 
-class PointLayout:
-    """The points of all bodies along the tree; ``shared`` are the joints that they hold."""
+class PointLayout(TreeLayout[PrimaryPoints]):
+    """The primary points of all bodies along the tree."""
 
     def __init__(
         self,
@@ -61,7 +66,7 @@ class PointLayout:
         places: Mapping[str, Any],
         eliminated: Mapping[str, int],
     ) -> None:
-        self.description, self.tree = description, topology(description)
+        super().__init__(description)
         self.plane = _plane(description) if form == "planar" else None  # the axis across it
         self.count = {"planar": 2, "reduced": 3, "unreduced": 4}[form]  # of points that are kept
         self.total = 3 if form == "planar" else 4
@@ -74,11 +79,7 @@ class PointLayout:
         common = (self._common(arc) for arc in self.tree.arcs)
         self._common_of = {found.arc.outboard: found for found in common if found.inboard}
         self.shared = {found.arc.joint.name for found in self._common_of.values()}
-        self.bodies = {arc.outboard: self._laid(arc.outboard) for arc in self.tree.arcs}
-
-    def value(self, place: SX) -> np.ndarray:
-        """A place as numbers, parameters at their defaults."""
-        return self.description.default_value(place).ravel()
+        self.bodies = {arc.outboard: self._lay_points(arc.outboard) for arc in self.tree.arcs}
 
     def normal(self, body: str) -> SX | None:
         """The axis across the plane in a body's frame, if there is a plane."""
@@ -87,12 +88,11 @@ class PointLayout:
     # --- joints -----------------------------------------------------------------------------------
 
     def _common(self, arc: Arc) -> _Common:
-        """What a joint of the tree shares; nothing if time moves one of its frames."""
-        joint, ends = arc.joint, (arc.joint.parent, arc.joint.child)
-        near, far = reversed(ends) if arc.reversed else ends
-        points, nothing = joint.kind.common_points(), _Common(arc, [], [], [])
-        if not points or self._driven(near) or self._driven(far):
-            return nothing
+        """Points that a joint of the tree shares; none if time moves one of its frames."""
+        near, far = self.ends(arc)
+        points = arc.joint.kind.common_points()
+        if not points or self.is_driven(near) or self.is_driven(far):
+            return _Common(arc, [], [], [])
         if arc.outboard in self._given:
             return self._given_common(arc, near, far, points)
         normal = self.normal(arc.outboard)
@@ -105,12 +105,11 @@ class PointLayout:
         return _Common(arc, inboard, outboard, list(range(len(local))))
 
     def _given_common(self, arc: Arc, near: Marker, far: Marker, points: list[SX]) -> _Common:
-        """Of the points that the user placed, those that the joint holds; none if they are too
-        few."""
+        """Those points that the user placed and the joint holds; none if they are too few."""
         given, hull = self._given[arc.outboard], [self.value(point) for point in points]
         kept = [k for k in range(4) if self.count == 4 or k != self._without(arc.outboard)]
         local = {k: far.rotation.T @ (given[k] - far.at) for k in kept}
-        held = [k for k in kept if _within(self.value(local[k]), hull)]
+        held = [k for k in kept if _is_within(self.value(local[k]), hull)]
         needed = min(len(points), self.count)
         if len(held) < needed:
             return _Common(arc, [], [], [])
@@ -118,15 +117,11 @@ class PointLayout:
         inboard = [shifted(near.at, near.rotation, local[k]) for k in held]
         return _Common(arc, inboard, [given[k] for k in held], held)
 
-    def _driven(self, end: Marker) -> bool:
-        places = ca.vertcat(end.at, ca.vec(end.rotation))
-        return bool(ca.depends_on(places, self.description.time))
-
     # --- bodies -----------------------------------------------------------------------------------
 
-    def _laid(self, name: str) -> BodyPoints:
+    def _lay_points(self, name: str) -> PrimaryPoints:
         taken = self._common_of.get(name)
-        places = self._given[name] if name in self._given else self._chosen(name, taken)
+        places = self._given[name] if name in self._given else self._choose_places(name, taken)
         check_places(name, [self.value(place) for place in places])
         without = self._without(name) if self.count < self.total else None
         inboard: dict[int, SX] = {}
@@ -140,8 +135,8 @@ class PointLayout:
                 )
         body = self.description.bodies[name]
         primary = Primary(body, tuple(places), without, self.normal(name))
-        names = {k: self._named(name, k, places[k]) for k in primary.kept if k not in inboard}
-        return BodyPoints(primary, inboard, names)
+        names = {k: self._name_point(name, k, places[k]) for k in primary.kept if k not in inboard}
+        return PrimaryPoints(primary, inboard, names)
 
     @property
     def _order(self) -> Sequence[int]:
@@ -150,12 +145,17 @@ class PointLayout:
     def _without(self, name: str) -> int:
         return self._eliminated.get(name, 2)
 
-    def _named(self, name: str, k: int, place: SX) -> str:
+    def _name_point(self, name: str, k: int, place: SX) -> str:
         """After the joint that a point is on, or after the body."""
         for joint, number, at in self._outboard(name):
-            if _same(at, place):
+            if self._is_same(name, at, place):
                 return f"point {joint}" + (f".{number + 1}" if number else "")
         return f"point {own_name(self.description, self.description.bodies[name])}.{k + 1}"
+
+    def _is_same(self, name: str, a: SX, b: SX) -> bool:
+        """True if two places of a body are one, whatever the parameters are."""
+        gap = a - b
+        return gap.is_constant() and np.abs(self.value(gap)).max() < GIVEN * self._size(name)
 
     def _outboard(self, name: str) -> Iterator[tuple[str, int, SX]]:
         """Places of a body that bodies further outboard share: joint, number, place."""
@@ -164,7 +164,7 @@ class PointLayout:
                 for number, place in enumerate(common.inboard):
                     yield common.arc.joint.name, number, place
 
-    def _chosen(self, name: str, taken: _Common | None) -> list[SX]:
+    def _choose_places(self, name: str, taken: _Common | None) -> list[SX]:
         """Four points far from one plane, those of joints first; numbered 1, 2, 4 and 3."""
         found = [] if taken is None else list(taken.outboard)
         wanted = [place for _, _, place in self._outboard(name)]
@@ -189,7 +189,7 @@ class PointLayout:
         return max(along, key=lambda place: round(spread([*before, self.value(place)]), 6))
 
     def _size(self, name: str) -> float:
-        """How large a body is, to one digit: from its mass centre to its joints, or as its inertia
+        """Size of a body, to one digit: from its mass centre to its joints, or as its inertia
         has it; one metre if nothing tells."""
         body = self.description.bodies[name]
         ends = [end for joint in self.description.joints.values() for end in _ends(joint, body)]
@@ -212,18 +212,12 @@ def _ends(joint: Any, body: Body) -> list[Marker]:
     return [end for end in (joint.parent, joint.child) if end.body is body]
 
 
-def _same(a: SX, b: SX) -> bool:
-    """True if two places are one, whatever the parameters are."""
-    gap = a - b
-    return bool(gap.is_constant()) and bool(np.abs(np.array(ca.DM(gap))).max() < SAME)
-
-
-def _within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
+def _is_within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
     """True if a point is on the line, plane, … through those of a hull."""
     step = point - hull[0]
     edges = np.array([other - hull[0] for other in hull[1:]]).reshape(-1, 3).T
     inside = edges @ np.linalg.lstsq(edges, step, rcond=None)[0] if edges.size else 0.0
-    return bool(np.linalg.norm(step - inside) < SAME * (1 + np.linalg.norm(step)))
+    return bool(np.linalg.norm(step - inside) <= GIVEN * np.abs([step, *hull]).max())
 
 
 # --- what the user places -------------------------------------------------------------------------

@@ -25,15 +25,15 @@ from casadi import SX
 from ..arguments import choice, named
 from ..errors import UnsupportedError
 from ..model.constraints import Constraint
-from ..model.description import Description
+from ..model.description import Description, derived_once
 from ..model.joints import Rows
 from ..model.motion import Motion
 from ..model.parameter_checks import Check
-from .chart import Chart, Frame, Pose, chart_variables
-from .particles import Particle, check_places, reciprocal, spanned
-from .point_layout import BodyPoints, PointLayout
-from .shared_points import SharedPoints, indices
-from .turns import counting
+from .chart import Chart
+from .particles import Particle, check_places, edge_columns, reciprocal
+from .point_layout import PointLayout, PrimaryPoints
+from .shared_points import SharedPoints
+from .turns import count_turns
 
 FORMS = ("reduced", "unreduced", "planar")
 
@@ -53,10 +53,13 @@ def point_chart(
     """
     choice("points: form", form, FORMS, UnsupportedError)
     if places or eliminated:
-        return counting(PointChart(description, form, places or {}, eliminated or {}))
-    if ("points", form) not in description.derived:
-        description.derived["points", form] = counting(PointChart(description, form, {}, {}))
-    return description.derived["points", form]
+        return count_turns(PointChart(description, form, places or {}, eliminated or {}))
+    return _usual_point_chart(description, form)
+
+
+@derived_once
+def _usual_point_chart(description: Description, form: str) -> Chart:
+    return count_turns(PointChart(description, form, {}, {}))
 
 
 def particles(description: Description, places: Mapping[str, Any] | None = None) -> list[Particle]:
@@ -89,7 +92,7 @@ class Rigid(Constraint):
 
 
 def _flat(name: str, places: np.ndarray) -> Iterator[str]:
-    """What is wrong with the primary points of a body, as numbers."""
+    """Problems of the primary points of a body, as numbers."""
     try:
         check_places(name, list(places.reshape(-1, 3)))
     except UnsupportedError as error:
@@ -97,7 +100,7 @@ def _flat(name: str, places: np.ndarray) -> Iterator[str]:
         yield f"{what} with these values of the parameters; give others, or use another formalism"
 
 
-class PointChart(SharedPoints):
+class PointChart(SharedPoints[PrimaryPoints]):
     """Positions of the kept points in the world, with their velocities as speeds; then what chains
     carry."""
 
@@ -108,34 +111,17 @@ class PointChart(SharedPoints):
         places: Mapping[str, Any],
         eliminated: Mapping[str, int],
     ) -> None:
-        self.description = description
-        self.layout = PointLayout(description, form, places, eliminated)
-        across = self.layout.plane
-        self.flat = across is not None
-        self.axes = [k for k in range(3) if k != across]  # that points move along
-        self.turns = [0, 1, 2] if across is None else [across]  # and bodies turn about
-        self.closed = tuple(description.joints.values())
-        self.shared = frozenset(self.layout.shared)
-        self._chains = self._carried_chains()
-        self._name_variables()
+        layout = PointLayout(description, form, places, eliminated)
+        self.plane = layout.plane  # the axis across it
+        self.flat = self.plane is not None
+        self.turns = [0, 1, 2] if self.plane is None else [self.plane]  # that bodies turn about
         self.points: dict[str, list[SX]] = {}  # by body: its four primary points in the world
-        self._poses: dict[Frame, Pose] = {"ground": (SX.eye(3), SX.zeros(3))}
-        for arc in self.layout.tree.arcs:
-            self._place_body(arc.outboard, arc.inboard)
-        for chain in self._chains:
-            self._place_chain(chain)
+        super().__init__(layout, [k for k in range(3) if k != self.plane])
         self.own_constraints = [
             Rigid(f"points of {name}", rows)
-            for name, laid in self.layout.bodies.items()
+            for name, laid in layout.bodies.items()
             if (rows := self._distances(name, laid))
         ]
-        self.reference = self._reference()
-
-    # --- coordinates ------------------------------------------------------------------------------
-
-    @property
-    def laid(self) -> PointLayout:
-        return self.layout
 
     @property
     def checks(self) -> Sequence[Check]:
@@ -143,21 +129,6 @@ class PointChart(SharedPoints):
             Check(f"body {name!r}", ca.horzcat(*laid.primary.places), partial(_flat, name))
             for name, laid in self.layout.bodies.items()
         ]
-
-    def _name_variables(self) -> None:
-        joints = [*self.own_joints, *self._chains]
-        coordinates = [name for joint in joints for name in joint.coordinates]
-        speeds = [name for joint in joints for name in joint.speeds]
-        self.symbols = chart_variables(self.description, coordinates, speeds)
-        self.joint_coordinates = indices(joints, "coordinates")
-        self.joint_speeds = indices(joints, "speeds")
-        blocks = [SX.eye(len(self.axes) * len(self.own_joints))]
-        turns = []
-        for chain in self._chains:
-            for step, q, u in self._steps(chain):
-                blocks.append(step.rates(self.symbols.q[list(q)]))
-                turns += [(q, u)] if len(q) > len(u) else []
-        self.N, self.quaternion_speeds = ca.diagcat(*blocks), tuple(turns)
 
     # --- where everything is ----------------------------------------------------------------------
 
@@ -169,20 +140,14 @@ class PointChart(SharedPoints):
         found = {k: self._position(inboard, place) for k, place in laid.taken.items()}
         found |= {k: self._coordinates(own) for k, own in laid.names.items()}
         kept, first = [found[k] for k in primary.kept], primary.kept[0]
-        normal = None if self.layout.plane is None else SX.eye(3)[:, self.turns[0]]
-        edges, inverse = spanned(kept, normal), reciprocal(primary.base)
+        normal = None if self.plane is None else SX.eye(3)[:, self.plane]
+        edges, inverse = edge_columns(kept, normal), reciprocal(primary.base)
         if primary.eliminated is not None:
             step = places[primary.eliminated] - places[first]
             found[primary.eliminated] = kept[0] + edges @ (inverse @ step)
         R = edges @ inverse
         self._poses[name] = R, kept[0] - R @ places[first]
         self.points[name] = [found[k] for k in range(len(places))]
-
-    def _coordinates(self, point: str) -> SX:
-        """A point among the coordinates."""
-        r = SX.zeros(3)
-        r[self.axes] = self.symbols.q[list(self.joint_coordinates[point])]
-        return r
 
     def _position(self, body: str, place: SX) -> SX:
         """A place of a body in the world: one of its primary points, if it is there."""
@@ -195,7 +160,7 @@ class PointChart(SharedPoints):
         R, p = self._poses[body]
         return p + R @ place
 
-    def _distances(self, name: str, laid: BodyPoints) -> Rows:
+    def _distances(self, name: str, laid: PrimaryPoints) -> Rows:
         """Rows for the pairs of kept points that the inboard body does not hold already."""
         rows = []
         for i, j in combinations(laid.primary.kept, 2):
@@ -204,14 +169,6 @@ class PointChart(SharedPoints):
                 length = ca.norm_2(laid.primary.places[i] - laid.primary.places[j])
                 rows.append((f"{i + 1}-{j + 1}", (ca.dot(r, r) - length**2) / (2 * length)))
         return rows
-
-    def _own_places(self) -> list[tuple[str, SX]]:
-        """Body and place of each point among the coordinates, in their order."""
-        return [
-            (body, laid.primary.places[k])
-            for body, laid in self.layout.bodies.items()
-            for k in laid.names
-        ]
 
     # --- the chart --------------------------------------------------------------------------------
 

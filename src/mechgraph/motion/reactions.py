@@ -26,7 +26,7 @@ from ..model.joints import Joint
 from .chart import Chart, Pair
 from .constraint_rows import ConstraintRows, ForceTorque
 from .energy import Energies, kinetic, potential
-from .loads import actions, on_frames, split
+from .loads import actions, needed_wrench, on_frames, split
 from .rotors import rotor_efforts
 
 Loads = dict[Any, Pair]  # by frame: (torque about its origin, force), in its own axes
@@ -34,7 +34,7 @@ Recursion = Callable[[Loads], Sequence[Pair]]  # (moment, force) that each frame
 
 
 class Reactions:
-    """What passes through joints and constraints, and what it does."""
+    """Wrenches that pass through joints and constraints, and their power."""
 
     def __init__(
         self, chart: Chart, rows: ConstraintRows, recursion: Recursion | None = None
@@ -66,9 +66,9 @@ class Reactions:
         body, point, sign = receiver[0].body, receiver[1], 1
         if body is description.ground:  # then by reaction, on the other one
             body, sign = element.places()[0].body, -1
-        force, torque = _nothing()
+        force, torque = _zero_wrench()
         if isinstance(element, Constraint):
-            force, torque = self.rows.wrenches_of(element).get(body.name, _nothing())
+            force, torque = self.rows.wrenches_of(element).get(body.name, _zero_wrench())
         torque = torque + ca.cross(m.position(body) - point, force)
         acting = [*element.conservative(m), *element.nonconservative(m)]
         for wrench in split(self.chart, acting)[0]:
@@ -79,7 +79,7 @@ class Reactions:
         return sign * ca.vertcat(force, torque)
 
     @cached_property
-    def _acting(self) -> list[Action]:
+    def _actions(self) -> list[Action]:
         """Actions of forces, and what rotors need."""
         return [*actions(self.chart), *rotor_efforts(self.chart)]
 
@@ -102,7 +102,7 @@ class Reactions:
         joint they are transmitted)."""
         own = {joint.name, *joint.coordinates, *joint.speeds}
         efforts: list[Action] = [
-            action for action in self._acting if isinstance(action, Effort) and action.joint in own
+            action for action in self._actions if isinstance(action, Effort) and action.joint in own
         ]
         for constraint in self.rows.constraints:
             rubbing = self.rows.friction_of(constraint)
@@ -117,15 +117,15 @@ class Reactions:
     def _through_tree(self, joint: Joint) -> ForceTorqueAt:
         """Force, moment and point of action: what its first frame receives from inboard."""
         frame, sign = self.chart.outboard(joint)
-        (R, p), (moment, force) = self.chart.pose(frame), self._received(frame)
+        (R, p), (moment, force) = self.chart.pose(frame), self._inboard_wrench(frame)
         return sign * (R @ force), sign * (R @ moment), p
 
-    def _received(self, frame: Any) -> Pair:
+    def _inboard_wrench(self, frame: Any) -> Pair:
         """(moment, force) that a frame receives from its parent, in its own axes."""
-        return self._balanced(frame) if self._recursion is None else self._transmitted[frame]
+        return self._balance(frame) if self._recursion is None else self._tree_wrenches[frame]
 
     @cached_property
-    def _transmitted(self) -> Sequence[Pair]:
+    def _tree_wrenches(self) -> Sequence[Pair]:
         assert self._recursion is not None
         return self._recursion(self._loads)
 
@@ -133,14 +133,14 @@ class Reactions:
     def _loads(self) -> Loads:
         """Wrenches of forces and constraints on each frame."""
         bodies = self.chart.description.bodies
-        applied, _ = split(self.chart, self._acting)
+        applied, _ = split(self.chart, self._actions)
         constraining = [
             Wrench(marker_on(bodies[name]), *wrench) for name, wrench in self.rows.wrenches.items()
         ]
         return on_frames(self.chart, [*applied, *constraining])
 
-    def _balanced(self, frame: Any) -> Pair:
-        """What all bodies outboard of a frame need together, beyond what is applied to them:
+    def _balance(self, frame: Any) -> Pair:
+        """Wrench that all bodies outboard of a frame need together, beyond what is applied to them:
 
         force Σ m (a_C − g) − F, moment Σ I ε + ω × I ω + r × (…) − M about the frame's origin.
         """
@@ -151,12 +151,10 @@ class Reactions:
         for j in chart.outboard_frames(frame):
             R_j, p_j = chart.pose(j)
             if j in masses:
-                body, (epsilon, w), omega = masses[j], chart.acceleration(j), chart.twist(j)[0]
-                bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
-                needed = body.mass * (R_j @ (w + bend) - g)
-                spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
+                needed, spin = needed_wrench(chart, j, masses[j])
+                needed -= masses[j].mass * g
                 force += needed
-                moment += R_j @ spin + ca.cross(p_j + R_j @ body.com - p, needed)
+                moment += spin + ca.cross(p_j + R_j @ masses[j].com - p, needed)
             if j in self._loads:
                 torque, push = (R_j @ part for part in self._loads[j])
                 force -= push
@@ -229,7 +227,7 @@ class Reactions:
     def _power_through(self, frame: Any) -> SX:
         """Power of what drives a frame relative to its parent."""
         omega, v = dict(self.chart.driven)[frame]
-        moment, force = self._received(frame)
+        moment, force = self._inboard_wrench(frame)
         return ca.dot(moment, omega) + ca.dot(force, v)
 
     def axes(self, name: str) -> SX:
@@ -251,7 +249,7 @@ class Reactions:
         return total
 
     def _potential_rate(self) -> SX:
-        """What time alone does to V (a spring whose length is driven): V̇ plus the power of all
+        """Rate of V by time alone (a spring whose length is driven): V̇ plus the power of all
         conservative forces."""
         chart, g = self.chart, self.chart.description.gravity
         springs = [a for e in chart.description.elements for a in e.conservative(chart.motion)]
@@ -263,8 +261,8 @@ class Reactions:
 
 
 class NoReactions(Reactions):
-    """Of equations that were written down without a ``System``: nothing is known of joints, and
-    nothing has power."""
+    """Reactions of equations that were written down without a ``System``: nothing is known of
+    joints, and nothing has power."""
 
     working = ()
 
@@ -275,7 +273,7 @@ class NoReactions(Reactions):
     def powers(self) -> list[SX]:
         raise UnsupportedError(
             f"{self.chart.description.name!r}: the work of elements is known of a System only; "
-            "give account=True"
+            "give track_work=True"
         )
 
 
@@ -293,5 +291,5 @@ def energies_of(reactions: Reactions) -> Energies:
 ForceTorqueAt = tuple[SX, SX, SX]
 
 
-def _nothing() -> ForceTorque:
+def _zero_wrench() -> ForceTorque:
     return SX.zeros(3), SX.zeros(3)

@@ -9,15 +9,15 @@ import numpy as np
 from casadi import SX
 
 from ..functions import on_rows
-from ..numerics.scales import even_factors, multiplied, usual_lengths
+from ..numerics.scales import even_factors, multiply_rows, usual_lengths
 from ..numerics.search import Move, Rows, finite, lengths, search
+from ..numerics.tolerances import GIVEN
 from .chart import Chart
 from .levels import Levels
 
 COUNT, SPREAD, TIME = 3, 0.7, 0.37
 ATTEMPTS, MORE = 6, 24  # states that are tried, and where they have to have signs and none has
-MET = 1e-9  # violation up to which a state meets its constraints
-NEAR = MET**0.5  # of a singular reference: rows that have no slope there grow with the square
+NEAR = GIVEN**0.5  # of a singular reference: rows that have no slope there grow with the square
 
 
 class Samples:
@@ -33,7 +33,7 @@ class Samples:
         self._parameters, self._names = np.array(s.defaults), levels.names
         factors = even_factors(self._usual_lengths(levels.A))
         each = factors[:count], factors[:total], factors[:count], factors[:total]
-        now[:4] = map(multiplied, each, now[:4])
+        now[:4] = map(multiply_rows, each, now[:4])
         self._rows = ca.Function("rows", [s.q, s.u, s.p], now)
         self._signs = ca.Function(
             "signs", [self._arguments], [SX(0, 1) if signs is None else signs]
@@ -53,7 +53,7 @@ class Samples:
         self._states = list((states[met] if self.met else states)[:COUNT])
 
     def _usual_lengths(self, A: SX) -> np.ndarray:
-        """Of the rows, at states that need not meet them."""
+        """Usual lengths of the rows, at states that need not meet them."""
         s, random = self._chart.symbols, np.random.default_rng(0)
         states = np.zeros((COUNT, self._arguments.numel()))
         states[:, -1], states[:, -1 - len(s.parameters) : -1] = TIME, self._parameters
@@ -76,7 +76,7 @@ class Samples:
         moving = sizes[:, : psi.shape[1]]
         np.maximum(moving, np.abs(psi), out=moving)
         least = sizes[sizes.max(axis=1, initial=0.0).argmin()]
-        return [name for name, size in zip(self._names, least, strict=True) if size > MET]
+        return [name for name, size in zip(self._names, least, strict=True) if size > GIVEN]
 
     def of(self, expression: SX) -> list[np.ndarray]:
         """A matrix at each of the states."""
@@ -130,8 +130,8 @@ class Samples:
 
 
 def _search(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the search comes to, with rows in scale of their slopes at the starts; and where they
-    are met."""
+    """States that the search comes to, with rows in scale of their slopes at the starts; and where
+    they are met."""
     squares = np.mean(np.sum(rows(starts, np.arange(len(starts)))[1] ** 2, axis=-1), axis=0)
     sizes = lengths(squares, [str(k) for k in range(len(squares))])
 
@@ -140,4 +140,4 @@ def _search(rows: Rows, move: Move, starts: np.ndarray) -> tuple[np.ndarray, np.
         return r / sizes, J / sizes[:, None]
 
     end = search(scaled, move, starts)
-    return end.x, np.abs(end.r * sizes).max(axis=-1, initial=0.0) < MET
+    return end.x, np.abs(end.r * sizes).max(axis=-1, initial=0.0) < GIVEN

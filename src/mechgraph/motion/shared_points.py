@@ -1,73 +1,121 @@
-"""What coordinates of points have in common: points on joints that two bodies share, chains that
+"""Base of coordinates of points: points on joints that two bodies share, chains that
 carry their own coordinates, and the way between points and the world."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
 from ..model.bodies import Marker
+from ..model.description import Description
 from ..model.joints import Chain, Joint
 from ..model.transitions import move
-from .chart import Chart, Frame, Pose
+from .chart import Chart, Frame, Pose, carried_chains, chart_variables, number_variables
 from .speeds import joint_chart
-from .topology import Topology
+from .topology import Arc, topology
 from .world import World
 
 
-class NamedPoints(Protocol):
-    """Points of a body that are its own, by index with their names."""
+class BodyPoints(Protocol):
+    """The points of one body: places in its frame; those taken over from its inboard body, by index
+    with their places there; names of those of its own."""
 
+    @property
+    def places(self) -> Sequence[SX]: ...
+    @property
+    def taken(self) -> Mapping[int, SX]: ...
     @property
     def names(self) -> Mapping[int, str]: ...
 
 
-class PointTree(Protocol):
-    """Where the points of all bodies are, along the tree."""
-
-    @property
-    def tree(self) -> Topology: ...
-
-    @property
-    def bodies(self) -> Mapping[str, NamedPoints]: ...
+Laid = TypeVar("Laid", bound=BodyPoints)
 
 
-class SharedPoints(Chart):
-    """Positions of points along some axes of the world; then what chains carry."""
+class TreeLayout(Generic[Laid]):
+    """Places of the points of all bodies, along the tree; ``shared`` are the joints that they
+    hold."""
 
-    axes: list[int]  # that points move along
-    _chains: list[Joint]
-    _poses: dict[Frame, Pose]
+    bodies: Mapping[str, Laid]
+    shared: set[str]
 
-    @property
+    def __init__(self, description: Description) -> None:
+        self.description, self.tree = description, topology(description)
+
+    def value(self, place: SX) -> np.ndarray:
+        """A place as numbers, parameters at their defaults."""
+        return self.description.default_value(place).ravel()
+
+    def ends(self, arc: Arc) -> tuple[Marker, Marker]:
+        """The joint's frames inboard and outboard."""
+        ends = (arc.joint.parent, arc.joint.child)
+        return ends[::-1] if arc.reversed else ends
+
+    def is_driven(self, end: Marker) -> bool:
+        """True if time moves a joint's frame on its body."""
+        places = ca.vertcat(end.at, ca.vec(end.rotation))
+        return bool(ca.depends_on(places, self.description.time))
+
+
+class SharedPoints(Chart, Generic[Laid]):
+    """Positions of points along some axes of the world; then what chains carry. Further ``speeds``
+    come last."""
+
+    def __init__(
+        self, layout: TreeLayout[Laid], axes: Sequence[int], speeds: Sequence[str] = ()
+    ) -> None:
+        self.description, self.layout, self.axes = layout.description, layout, list(axes)
+        self.closed = tuple(self.description.joints.values())
+        self.shared = frozenset(layout.shared)
+        self._chains = carried_chains(self.description, self.closed)
+        self._name_variables(speeds)
+        self._poses: dict[Frame, Pose] = {"ground": (SX.eye(3), SX.zeros(3))}
+        for arc in layout.tree.arcs:
+            self._place_body(arc.outboard, arc.inboard)
+        for chain in self._chains:
+            self._place_chain(chain)
+        self.reference = self._reference()
+
     @abstractmethod
-    def laid(self) -> PointTree:
-        """The layout of the points."""
-
-    @abstractmethod
-    def _own_places(self) -> list[tuple[str, SX]]:
-        """Body and place of each point among the coordinates, in their order."""
+    def _place_body(self, name: str, inboard: str) -> None:
+        """Its pose, from its points."""
 
     # --- coordinates ------------------------------------------------------------------------------
 
-    def _carried_chains(self) -> list[Joint]:
-        """Joints that are general chains, and the wandering points of constraints."""
-        joints = [joint for joint in self.description.joints.values() if not joint.kind.closes]
-        constraints = self.description.constraints.values()
-        return [*joints, *(chain for each in constraints for chain in each.chains())]
+    def _name_variables(self, further: Sequence[str]) -> None:
+        joints = [*self.own_joints, *self._chains]
+        coordinates, self.joint_coordinates = number_variables(joints, "coordinates")
+        speeds, index = number_variables(joints, "speeds")
+        self.joint_speeds = index | {name: (len(speeds) + k,) for k, name in enumerate(further)}
+        self.symbols = chart_variables(self.description, coordinates, [*speeds, *further])
+        blocks = [SX.eye(len(self.axes) * len(self.own_joints))]
+        turns = []
+        for step, q, u in (each for chain in self._chains for each in self._steps(chain)):
+            blocks.append(step.rates(self.symbols.q[list(q)]))
+            turns += [(q, u)] if len(q) > len(u) else []
+        self.N = ca.horzcat(ca.diagcat(*blocks), SX(len(coordinates), len(further)))
+        self.quaternion_speeds = tuple(turns)
 
     @property
     def own_joints(self) -> Sequence[Joint]:
         """The points as chains of translations: so they have names and units."""
         origin = Marker("ground", self.description.ground)
-        names = (name for laid in self.laid.bodies.values() for name in laid.names.values())
+        names = (name for laid in self.layout.bodies.values() for name in laid.names.values())
         steps = [move("xyz"[k], "xyz"[k]) for k in self.axes]
         return [Joint(name, origin, origin, Chain(steps)) for name in names]
+
+    def _own_places(self) -> list[tuple[str, SX]]:
+        """Body and place of each point among the coordinates, in their order."""
+        bodies = self.layout.bodies.items()
+        return [(body, laid.places[k]) for body, laid in bodies for k in laid.names]
+
+    def _coordinates(self, point: str) -> SX:
+        """The position of a point among the coordinates."""
+        return SX.eye(3)[:, self.axes] @ self.symbols.q[list(self.joint_coordinates[point])]
 
     def _steps(self, chain: Joint) -> list[tuple[Any, tuple[int, ...], tuple[int, ...]]]:
         """The moving transitions of a chain with the indices of their coordinates and speeds."""
@@ -92,7 +140,7 @@ class SharedPoints(Chart):
         self.chain_end = {**self.chain_end, chain.name: ("chain", chain.name)}
 
     def _reference(self) -> tuple[float, ...]:
-        """Where the joints' reference configuration puts the points."""
+        """Coordinates of the points in the joints' reference configuration."""
         chart = joint_chart(self.description)
         s, m = chart.symbols, chart.motion
         where = [
@@ -110,13 +158,13 @@ class SharedPoints(Chart):
         return self._poses[frame]
 
     def outboard(self, joint: Joint) -> tuple[Frame, int]:
-        arc = next(arc for arc in self.laid.tree.arcs if arc.joint is joint)
+        arc = next(arc for arc in self.layout.tree.arcs if arc.joint is joint)
         return arc.outboard, -1 if arc.reversed else 1
 
     def outboard_frames(self, frame: Frame) -> Sequence[Frame]:
         """A body and those that hang on it by shared joints; other joints act by multipliers."""
         found = [frame]
-        for arc in self.laid.tree.arcs:
+        for arc in self.layout.tree.arcs:
             if arc.joint.name in self.shared and arc.inboard in found:
                 found.append(arc.outboard)
         return found
@@ -125,9 +173,11 @@ class SharedPoints(Chart):
         self, world: World, t: np.ndarray, parameters: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         bodies, batch = list(self.description.bodies), world.position.shape[:-2]
-        own = [bodies.index(body) for body, _ in self._own_places()]
+        places = self._own_places()
+        own = [bodies.index(body) for body, _ in places]
         R, omega = world.rotation[..., own, :, :], world.angular_velocity[..., own, :]
-        arm = (R @ self._local(parameters)[..., None])[..., 0]
+        local = self.places_at([place for _, place in places], parameters)
+        arm = (R @ local[..., None])[..., 0]
         q = np.zeros((*batch, self.symbols.q.numel()))
         u = np.zeros((*batch, self.symbols.u.numel()))
         count = len(self.axes) * len(own)
@@ -136,24 +186,3 @@ class SharedPoints(Chart):
         q[..., :count] = place[..., self.axes].reshape(*batch, count)
         u[..., :count] = moving[..., self.axes].reshape(*batch, count)
         return q, u
-
-    def _local(self, parameters: np.ndarray) -> np.ndarray:
-        """Places of all points in their bodies, with the axes (…, point, 3)."""
-        places = ca.horzcat(SX(3, 0), *(place for _, place in self._own_places()))
-        values = ca.Function("places", [self.symbols.p], [ca.densify(ca.vec(places))])
-        batch, count = parameters.shape[:-1], parameters.shape[-1]
-        sets = parameters.reshape(int(np.prod(batch)), count)
-        rows = [np.array(values(each)).ravel() for each in sets]
-        return np.array(rows).reshape(*batch, places.shape[1], 3)
-
-
-def indices(joints: Sequence[Joint], variables: str) -> dict[str, tuple[int, ...]]:
-    """By the names of joints and of their variables, where these are in the arrays."""
-    out: dict[str, tuple[int, ...]] = {}
-    first = 0
-    for joint in joints:
-        names = getattr(joint, variables)
-        out |= {name: (first + k,) for k, name in enumerate(names)}
-        out[joint.name] = tuple(range(first, first + len(names)))
-        first += len(names)
-    return out

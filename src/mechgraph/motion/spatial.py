@@ -1,4 +1,4 @@
-"""How everything moves and what momentum it has with each speed: matrices over u, in world axes.
+"""Velocities and momenta of everything with each speed: matrices over u, in world axes.
 
 A column belongs to a speed: (v, ω) of the motion that one unit of it causes, v of a point that is
 said with it. With those of a place, J, and of all mass centres and bodies,
@@ -24,19 +24,18 @@ from typing import Any
 import casadi as ca
 from casadi import SX
 
+from ..model.description import derived_once
 from ..vectors import traced
 from .chart import Chart, Frame, Pair
+from .loads import needed_wrench
 from .speeds import SpeedChart
 from .tree import TreeChart
 
 
+@derived_once
 def columns(chart: Chart) -> Columns:
     """The columns of a chart's speeds; one for all who ask."""
-    if "columns" not in chart.derived:
-        made = TreeColumns(chart) if isinstance(chart, TreeChart) else Columns(chart)
-        chart.derived["columns"] = made
-    found: Columns = chart.derived["columns"]
-    return found
+    return TreeColumns(chart) if isinstance(chart, TreeChart) else Columns(chart)
 
 
 class Columns:
@@ -49,7 +48,7 @@ class Columns:
 
     def jacobian(self, frame: Frame, at: SX) -> SX:
         """J of a point of a frame: (v, ω) for each speed."""
-        return _slopes(self.chart, ca.vertcat(*_moving(self.chart, frame, at)))
+        return _slopes(self.chart, ca.vertcat(*_point_velocity(self.chart, frame, at)))
 
     def jacobian_rate(self, frame: Frame, at: SX) -> SX:
         """J̇ along the motion."""
@@ -69,10 +68,8 @@ class Columns:
         C = SX(count, count)
         for frame, body in self.chart.carried:
             J, Jdot = (part(frame, body.com) for part in (self.jacobian, self.jacobian_rate))
-            omega, inertia = (
-                _moving(self.chart, frame, body.com)[1],
-                _turned(self.chart, frame, body),
-            )
+            omega = _point_velocity(self.chart, frame, body.com)[1]
+            inertia = _world_inertia(self.chart, frame, body)
             E = ca.trace(inertia) / 2 * SX.eye(3) - inertia
             turning = inertia @ Jdot[3:, :] - ca.skew(omega) @ E @ J[3:, :]
             C += body.mass * (J[:3, :].T @ Jdot[:3, :]) + J[3:, :].T @ turning
@@ -80,27 +77,28 @@ class Columns:
 
     @cached_property
     def bias(self) -> SX:
-        """What the accelerations at u̇ = 0 need along the speeds, without gravity:
+        """Generalized forces that the accelerations at u̇ = 0 need, without gravity:
         Σ Jᵀ_v m a + Jᵀ_ω (I ε + ω × I ω)."""
-        wrenches = [_inertial(self.chart, frame, body) for frame, body in self.chart.carried]
-        return self._along(wrenches)
+        return self._along(
+            [needed_wrench(self.chart, frame, body, False) for frame, body in self.chart.carried]
+        )
 
     @cached_property
     def gravity(self) -> SX:
-        """What holds everything against gravity, along the speeds: −Σ Jᵀ_v m g."""
+        """Generalized forces that hold everything against gravity: −Σ Jᵀ_v m g."""
         g, none = self.chart.description.gravity, SX.zeros(3)
         return self._along([(-body.mass * g, none) for _, body in self.chart.carried])
 
     def _along(self, wrenches: list[Pair]) -> SX:
         """Forces on the mass centres, and moments, along the speeds."""
-        found = [ca.vertcat(*_moving(self.chart, f, b.com)) for f, b in self.chart.carried]
+        found = [ca.vertcat(*_point_velocity(self.chart, f, b.com)) for f, b in self.chart.carried]
         velocities = ca.vertcat(SX(0, 1), *found)
         forces = ca.vertcat(SX(0, 1), *(ca.vertcat(*wrench) for wrench in wrenches))
         return ca.jtimes(velocities, self.chart.symbols.u, forces, True)
 
 
 class TreeColumns(Columns):
-    """The same along a tree. ``W`` leads from the speeds u to those of the joints, if u are
+    """Columns along a tree. ``W`` leads from the speeds u to those of the joints, if u are
     others."""
 
     chart: TreeChart
@@ -122,13 +120,13 @@ class TreeColumns(Columns):
 
     @cached_property
     def _axes(self) -> list[tuple[SX, SX]]:
-        """Of each frame: (a, z), motion of its origin and turning for each of its speeds."""
+        """(a, z) of each frame: motion of its origin and turning for each of its speeds."""
         poses = zip(self.chart.frames, self.chart.poses, strict=True)
         return [(R @ frame.S[1], R @ frame.S[0]) for frame, (R, _) in poses]
 
     @cached_property
     def _twists(self) -> list[Pair]:
-        """Of each frame: (v, ω) in world axes."""
+        """(v, ω) of each frame, in world axes."""
         pairs = zip(self.chart.poses, self.chart.twists, strict=True)
         return [(R @ v, R @ omega) for (R, _), (omega, v) in pairs]
 
@@ -168,7 +166,7 @@ class TreeColumns(Columns):
 
     def jacobian_rate(self, frame: Any, at: SX) -> SX:
         R, p = self.chart.poses[frame]
-        velocity, _ = _moving(self.chart, frame, at)
+        velocity, _ = _point_velocity(self.chart, frame, at)
         J = SX(6, self.count)
         for j in self.path(frame):
             J[:, list(self.chart.frames[j].speeds)] = self.column_rate(j, p + R @ at, velocity)
@@ -197,10 +195,10 @@ class TreeColumns(Columns):
         for j, body in self.chart.carried:
             R, p = self.chart.poses[j]
             centre = p + R @ body.com - self.origin
-            out.append((j, SX(body.mass), centre, _turned(self.chart, j, body)))
+            out.append((j, SX(body.mass), centre, _world_inertia(self.chart, j, body)))
         return out
 
-    def _gathered(self, own: dict[int, list[SX]], shapes: list[tuple[int, int]]) -> list[list[SX]]:
+    def _gather(self, own: dict[int, list[SX]], shapes: list[tuple[int, int]]) -> list[list[SX]]:
         """Sums over everything outboard, for each frame."""
         frames = self.chart.frames
         sums = [own.get(j, [SX(*shape) for shape in shapes]) for j in range(len(frames))]
@@ -213,16 +211,16 @@ class TreeColumns(Columns):
     def _composites(self) -> list[list[SX]]:
         """m, Σ m (c − o), inertia about o of everything outboard."""
         own = {j: [m, m * c, _about(m, c, inertia)] for j, m, c, inertia in self._bodies}
-        return self._gathered(own, [(1, 1), (3, 1), (3, 3)])
+        return self._gather(own, [(1, 1), (3, 1), (3, 3)])
 
     @cached_property
     def _moving_composites(self) -> list[list[SX]]:
         """p and P of everything outboard."""
         own = {}
         for (j, m, c, inertia), (_, body) in zip(self._bodies, self.chart.carried, strict=True):
-            v, omega = _moving(self.chart, j, body.com)
+            v, omega = _point_velocity(self.chart, j, body.com)
             own[j] = list(_moments(m, c, inertia, v, omega))
-        return self._gathered(own, [(3, 1), (3, 3)])
+        return self._gather(own, [(3, 1), (3, 3)])
 
     def _momenta(self, j: int) -> SX:
         """Momentum, linear and about the origin, of everything outboard for each speed of frame
@@ -253,8 +251,8 @@ class TreeColumns(Columns):
         for j in self.frames:
             own = list(self.chart.frames[j].speeds)
             H, (p, P) = self._momenta(j), self._moving_composites[j]
-            F = self._momentum_of(j, rates[j]) + _moved(S[j], p, P)
-            back = _moved_back(S[j], p, P)
+            F = self._momentum_of(j, rates[j]) + _B_times(S[j], p, P)
+            back = _B_times_back(S[j], p, P)
             for i in self.path(j):
                 inboard = list(self.chart.frames[i].speeds)
                 C[inboard, own] = S[i].T @ F
@@ -271,7 +269,7 @@ class TreeColumns(Columns):
             j: [force, moment + ca.cross(c, force)]
             for (j, _, c, _), (force, moment) in zip(self._bodies, wrenches, strict=True)
         }
-        sums, out = self._gathered(own, [(3, 1), (3, 1)]), SX(self.count, 1)
+        sums, out = self._gather(own, [(3, 1), (3, 1)]), SX(self.count, 1)
         for j in self.frames:
             wrench = ca.vertcat(*sums[j])
             out[list(self.chart.frames[j].speeds)] = self.column(j, self.origin).T @ wrench
@@ -300,10 +298,10 @@ def momentum(chart: Chart) -> SX:
     linear, angular, centre = SX.zeros(3), SX.zeros(3), centre_of_mass(chart)
     for frame, body in chart.carried:
         R, p = chart.pose(frame)
-        v, omega = _moving(chart, frame, body.com)
+        v, omega = _point_velocity(chart, frame, body.com)
         linear += body.mass * v
         arm = p + R @ body.com - centre
-        angular += _turned(chart, frame, body) @ omega + ca.cross(arm, body.mass * v)
+        angular += _world_inertia(chart, frame, body) @ omega + ca.cross(arm, body.mass * v)
     return ca.vertcat(linear, angular)
 
 
@@ -318,24 +316,15 @@ def _slopes(chart: Chart, value: SX) -> SX:
     return ca.jacobian(value, chart.symbols.u)
 
 
-def _moving(chart: Chart, frame: Frame, at: SX) -> Pair:
+def _point_velocity(chart: Chart, frame: Frame, at: SX) -> Pair:
     """(v, ω) of a point of a frame, world axes."""
     R, (omega, v) = chart.pose(frame)[0], chart.twist(frame)
     return R @ (v + ca.cross(omega, at)), R @ omega
 
 
-def _turned(chart: Chart, frame: Frame, body: Any) -> SX:
+def _world_inertia(chart: Chart, frame: Frame, body: Any) -> SX:
     """Inertia of a body about its mass centre, world axes."""
     return _in_world(chart.pose(frame)[0], body.inertia)
-
-
-def _inertial(chart: Chart, frame: Frame, body: Any) -> Pair:
-    """What a body's acceleration at u̇ = 0 needs: a force at its mass centre, and a moment."""
-    R, omega = chart.pose(frame)[0], chart.twist(frame)[0]
-    epsilon, w = chart.acceleration(frame, moving=False)
-    bend = ca.cross(epsilon, body.com) + ca.cross(omega, ca.cross(omega, body.com))
-    spin = body.inertia @ epsilon + ca.cross(omega, body.inertia @ omega)
-    return R @ (body.mass * (w + bend)), R @ spin
 
 
 # --- one column, one body -------------------------------------------------------------------------
@@ -374,14 +363,14 @@ def _moments(m: SX, c: SX, inertia: SX, v: SX, omega: SX) -> tuple[SX, SX]:
 
 
 @traced
-def _moved(S: SX, p: SX, P: SX) -> SX:
+def _B_times(S: SX, p: SX, P: SX) -> SX:
     """B S."""
     z = S[3:, :]
     return ca.vertcat(-ca.skew(p) @ z, ca.trace(P) * z - P @ z)
 
 
 @traced
-def _moved_back(S: SX, p: SX, P: SX) -> SX:
+def _B_times_back(S: SX, p: SX, P: SX) -> SX:
     """The lower half of Bᵀ S; the upper one is zero."""
     s, z = S[:3, :], S[3:, :]
     return ca.skew(p) @ s + ca.trace(P) * z - P.T @ z

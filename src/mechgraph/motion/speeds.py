@@ -22,16 +22,16 @@ import scipy.linalg
 from casadi import SX
 
 from ..errors import ModelError, unknown
-from ..model.description import Description
+from ..graph.rounding import is_rounding
+from ..model.description import Description, derived_once
 from ..model.speeds import Speed
-from ..numerics.rounding import is_rounding
+from ..numerics.rank import dependent, rank, weighed_inverse
 from .topology import topology
 from .tree import TreeChart, TreeFrame, relative, tree_chart
-from .turns import counting
+from .turns import count_turns
 from .variables import Variables, column_of
 
 STATES = 3  # random configurations at which speeds are seen to determine the motion
-DETERMINED = 1e-9  # what is left of a row beside the others, relative
 BESIDE = (
     "a speed beside those of the system is an extra one of mg.compose(name, [system], speeds=…)"
 )
@@ -50,14 +50,14 @@ class SpeedChart(TreeChart):
         vars(self).update({key: vars(joints)[key] for key in MOVED if key in vars(joints)})
         self._joints, self.V, self.v, self.W = joints, V, v, W
         self.own_speeds, self.replaced = own_speeds, frozenset(own_speeds.values())
-        self.symbols = _renamed(joints.symbols, own_speeds)
+        self.symbols = _rename(joints.symbols, own_speeds)
         self.w = ca.sparsify(-self.W @ self.v)
         self.N = joints.N @ self.W
         offset = joints.N @ self.w
         self.n = offset if joints.n is None else offset + joints.n
-        self.frames = tuple(self._moving(frame) for frame in joints.frames)
+        self.frames = tuple(self._move_frame(frame) for frame in joints.frames)
 
-    def _moving(self, frame: TreeFrame) -> TreeFrame:
+    def _move_frame(self, frame: TreeFrame) -> TreeFrame:
         if not frame.speeds:
             return frame
         return replace(frame, relative=relative(*frame.S, self.joint_rates[list(frame.speeds)]))
@@ -116,28 +116,26 @@ class SpeedChart(TreeChart):
         return [found for found in super().fixed_axes if self.replaced.isdisjoint(found[1])]
 
 
+@derived_once
 def joint_chart(description: Description) -> TreeChart:
     """Coordinates of the joints of the spanning tree, and the speeds that the user chose; one chart
     for all who ask."""
-    if "joint chart" not in description.derived:
-        chart = counting(tree_chart(description, topology(description)))
-        made = _with_own_speeds(chart) if description.speeds else chart
-        description.derived["joint chart"] = made
-    return description.derived["joint chart"]
+    chart = count_turns(tree_chart(description, topology(description)))
+    return _with_own_speeds(chart) if description.speeds else chart
 
 
 def _with_own_speeds(joints: TreeChart) -> SpeedChart:
     """V has the rows of the user's speeds in the places of those that they replace."""
     u, values = joints.symbols.u, ca.vertcat(*_values(joints))
-    rows = _without_rounding(joints, ca.jacobian(values, u))
-    places = _chosen(joints, rows)
+    rows = _drop_rounding(joints, ca.jacobian(values, u))
+    places = _choose_replaced(joints, rows)
     V, v = SX.eye(u.numel()), SX(u.numel(), 1)
     V[places, :], v[places] = rows, ca.substitute(values, u, SX.zeros(u.numel()))
     V, own = ca.sparsify(V), dict(zip(joints.description.speeds, places, strict=True))
     return SpeedChart(joints, own, V, ca.sparsify(v), _inverse(V))
 
 
-def _without_rounding(chart: TreeChart, rows: SX) -> SX:
+def _drop_rounding(chart: TreeChart, rows: SX) -> SX:
     """Rows of V without entries whose terms cancel, whatever the configuration is."""
     s, random = chart.symbols, np.random.default_rng(0)
     arguments, found = ca.vertcat(s.q, s.t, s.p), ca.vertcat(SX(0, 1), *rows.nonzeros())
@@ -150,8 +148,8 @@ def _without_rounding(chart: TreeChart, rows: SX) -> SX:
     return ca.sparsify(SX(rows.sparsity(), ca.vertcat(SX(0, 1), *kept)))
 
 
-def _renamed(s: Variables, own: Mapping[str, int]) -> Variables:
-    """The same coordinates, inputs and parameters; new symbols for all speeds."""
+def _rename(s: Variables, own: Mapping[str, int]) -> Variables:
+    """Variables with new symbols for all speeds; coordinates, inputs and parameters are kept."""
     names = list(s.speeds)
     for name, k in own.items():
         names[k] = name
@@ -197,29 +195,30 @@ def _faults(chart: TreeChart, speed: Speed, value: SX) -> list[str]:
 # --- which speeds they replace --------------------------------------------------------------------
 
 
-def _chosen(chart: TreeChart, rows: SX) -> list[int]:
+def _choose_replaced(chart: TreeChart, rows: SX) -> list[int]:
     """For each row of V the index of the joint's speed that it takes the place of: the one that the
     user names, else those that are left best determined, at the reference configuration if it
     can be."""
     speeds = list(chart.description.speeds.values())
-    named = {i: _named(chart, speed) for i, speed in enumerate(speeds) if speed.replaces}
+    named = {i: _find_named(chart, speed) for i, speed in enumerate(speeds) if speed.replaces}
     carried = {k for name in chart.chain_end for k in chart.joint_speeds[name]}
     free = [k for k in range(rows.shape[1]) if k not in carried and k not in named.values()]
     found: list[list[int]] = []
-    for V in sampled(chart, rows):
+    for V in sample(chart, rows):
         rest = [i for i in range(len(speeds)) if i not in named]
-        left = _without(V, list(named), list(named.values()))
+        left = _eliminate(V, list(named), list(named.values()))
         *_, order = scipy.linalg.qr(left[np.ix_(rest, free)], mode="economic", pivoting=True)
         taken = sorted(free[k] for k in order[: len(rest)])
         places = {**named, **dict(zip(rest, taken, strict=False))}
-        if len(places) == len(speeds) and _regular(V[:, [places[i] for i in range(len(speeds))]]):
-            found.append([places[i] for i in range(len(speeds))])
+        if len(places) == len(speeds):
+            columns = [places[i] for i in range(len(speeds))]
+            found += [columns] if rank(V[:, columns]) == len(speeds) else []
     if not found:
-        raise ModelError(_undetermined(chart, rows, named))
+        raise ModelError(_explain(chart, rows, named))
     return found[0]
 
 
-def _named(chart: TreeChart, speed: Speed) -> int:
+def _find_named(chart: TreeChart, speed: Speed) -> int:
     known = [name for name, where in chart.joint_speeds.items() if len(where) == 1]
     known = [name for name in known if name in chart.symbols.speeds]
     if speed.replaces not in known:
@@ -228,7 +227,7 @@ def _named(chart: TreeChart, speed: Speed) -> int:
     return chart.joint_speeds[speed.replaces][0]
 
 
-def sampled(chart: TreeChart, rows: SX) -> list[np.ndarray]:
+def sample(chart: TreeChart, rows: SX) -> list[np.ndarray]:
     """A matrix at the reference configuration and at random ones, with the parameters' defaults."""
     s, random = chart.symbols, np.random.default_rng(0)
     function = ca.Function("V", [s.q, s.t, s.p], [ca.densify(rows)])
@@ -237,37 +236,26 @@ def sampled(chart: TreeChart, rows: SX) -> list[np.ndarray]:
     return [V for V in found if np.isfinite(V).all()]
 
 
-def _without(V: np.ndarray, rows: list[int], columns: list[int]) -> np.ndarray:
+def _eliminate(V: np.ndarray, rows: list[int], columns: list[int]) -> np.ndarray:
     """V after the named speeds are eliminated: what the others are left to determine."""
     if not rows:
         return V
-    inverse = np.linalg.pinv(V[np.ix_(rows, columns)], rcond=DETERMINED)
+    inverse = weighed_inverse(V[np.ix_(rows, columns)])
     return np.asarray(V - V[:, columns] @ inverse @ V[rows])
 
 
-def _regular(block: np.ndarray) -> bool:
-    values = np.linalg.svd(_unit_rows(block), compute_uv=False)
-    return bool(values.min(initial=1.0) > DETERMINED)
-
-
-def _unit_rows(matrix: np.ndarray) -> np.ndarray:
-    sizes = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.asarray(matrix / np.where(sizes > 0, sizes, 1.0))
-
-
-def _undetermined(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str]:
-    """What to say of speeds that leave something of the motion open."""
+def _explain(chart: TreeChart, rows: SX, named: dict[int, int]) -> list[str]:
+    """Message on speeds that leave something of the motion open."""
     names = list(chart.description.speeds)
-    V = _unit_rows(max(sampled(chart, rows), key=np.linalg.matrix_rank))
-    for i, name in enumerate(names):
+    V = max(sample(chart, rows), key=rank)
+    for i in np.flatnonzero(dependent(V)):
         if not V[i].any():
-            return [f"speed {name!r}: does not depend on the speed of any joint"]
-        if np.linalg.matrix_rank(V[: i + 1], tol=DETERMINED) <= i:
-            others = ", ".join(map(repr, names[:i])) or "constants"
-            return [
-                f"speed {name!r}: follows from {others}, so that these speeds do not determine the "
-                f"motion; leave it out, or choose another one ({BESIDE})"
-            ]
+            return [f"speed {names[i]!r}: does not depend on the speed of any joint"]
+        others = ", ".join(map(repr, names[:i])) or "constants"
+        return [
+            f"speed {names[i]!r}: follows from {others}, so that these speeds do not determine the "
+            f"motion; leave it out, or choose another one ({BESIDE})"
+        ]
     listed = ", ".join(f"{names[i]!r} for {chart.symbols.speeds[k]!r}" for i, k in named.items())
     return [
         f"speeds: {listed}: without the speeds that are replaced, these do not determine the "

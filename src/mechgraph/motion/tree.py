@@ -28,7 +28,7 @@ from ..model.description import Description
 from ..model.joints import Joint
 from ..model.transitions import Transition
 from ..vectors import composed, rotated, shifted, traced
-from .chart import Chart, Pair, Pose, chart_variables
+from .chart import Chart, Pair, Pose, carried_chains, chart_variables, number_variables
 from .topology import Arc, Topology
 
 
@@ -65,7 +65,7 @@ class TreeChart(Chart):
 
     @cached_property
     def riders(self) -> tuple[MassProperties | None, ...]:
-        """What rides on each frame, with its mass centre and inertia in the axes of that frame."""
+        """Mass properties of all that rides on each frame, in the axes of that frame."""
         riders: list[MassProperties | None] = [None] * len(self.frames)
         for body in self.description.bodies.values():
             R, d = self.body_pose[body.name]
@@ -89,7 +89,7 @@ class TreeChart(Chart):
 
     @cached_property
     def _places(self) -> dict[int, tuple[Marker, tuple[int, SX, SX]]]:
-        """By the identity of markers, which are kept so that it stays theirs."""
+        """Places by the identity of markers, which are kept so that it stays theirs."""
         return {}
 
     def pose(self, frame: Any) -> Pose:
@@ -153,7 +153,7 @@ class TreeChart(Chart):
 
     @property
     def fixed_axes(self) -> Sequence[tuple[Any, tuple[int, ...], SX]]:
-        """Of frames that slide along axes fixed in the world, or turn freely on them."""
+        """Axes of frames that slide along axes fixed in the world, or turn freely on them."""
         s, found = self.symbols, []
         balls = {three: four for four, three in self.quaternion_speeds}
         for frame, (R, _) in zip(self.frames, self.poses, strict=True):
@@ -259,12 +259,7 @@ class _Walk:
         self.body_frame: dict[str, int] = {"ground": 0}
         self.body_pose: dict[str, tuple[SX, SX]] = {"ground": (SX.eye(3), SX.zeros(3))}
         self.chain_end: dict[str, int] = {}
-        carried = [joint for joint in topology.cut if not joint.kind.closes]
-        carried += [
-            chain
-            for constraint in description.constraints.values()
-            for chain in constraint.chains()
-        ]
+        carried = carried_chains(description, topology.cut)
         self._name_variables([*(arc.joint for arc in topology.arcs), *carried])
         for arc in topology.arcs:
             self._add_arc(arc)
@@ -272,13 +267,8 @@ class _Walk:
             self._add_chain(joint)
 
     def _name_variables(self, joints: list[Joint]) -> None:
-        self.q_index: dict[str, tuple[int, ...]] = {}
-        self.u_index: dict[str, tuple[int, ...]] = {}
-        coordinates: list[str] = []
-        speeds: list[str] = []
-        for joint in joints:
-            _number(self.q_index, joint, joint.coordinates, coordinates)
-            _number(self.u_index, joint, joint.speeds, speeds)
+        coordinates, self.q_index = number_variables(joints, "coordinates")
+        speeds, self.u_index = number_variables(joints, "speeds")
         self.symbols = chart_variables(self.description, coordinates, speeds)
         self.rates: list[tuple[tuple[int, ...], tuple[int, ...], SX]] = []
         self.reference = [0.0] * len(coordinates)
@@ -287,29 +277,29 @@ class _Walk:
         """Frames from the inboard to the outboard body of an arc."""
         joint = arc.joint
         near, far = (joint.child, joint.parent) if arc.reversed else (joint.parent, joint.child)
-        steps = list(self._numbered(joint))
+        steps = list(self._number_steps(joint))
         if arc.reversed:
             steps = [(step.reversed(), q, u) for step, q, u in reversed(steps)]
         start = self.body_frame[arc.inboard]
         end, pending = self._add_steps(
-            start, joint, _then(self.body_pose[arc.inboard], (near.rotation, near.at)), steps
+            start, joint, _compose(self.body_pose[arc.inboard], (near.rotation, near.at)), steps
         )
-        pose = _then(pending, _inverse(far))
-        if end == start or self._driven(pose):
+        pose = _compose(pending, _inverse(far))
+        if end == start or self._is_driven(pose):
             end, pose = self._add_fixed(end, joint, *pose), (SX.eye(3), SX.zeros(3))
         self.body_frame[arc.outboard], self.body_pose[arc.outboard] = end, pose
 
     def _add_chain(self, joint: Joint) -> None:
         """Frames of a chain that carries its own coordinates (of a cut joint, of a constraint),
         from its parent to its end."""
-        steps = list(self._numbered(joint))
+        steps = list(self._number_steps(joint))
         parent, near = joint.parent.body.name, (joint.parent.rotation, joint.parent.at)
         end, pending = self._add_steps(
-            self.body_frame[parent], joint, _then(self.body_pose[parent], near), steps
+            self.body_frame[parent], joint, _compose(self.body_pose[parent], near), steps
         )
         self.chain_end[joint.name] = self._add_fixed(end, joint, *pending)
 
-    def _numbered(
+    def _number_steps(
         self, joint: Joint
     ) -> Iterator[tuple[Transition, tuple[int, ...], tuple[int, ...]]]:
         """The joint's transitions with the indices of their coordinates and speeds."""
@@ -330,16 +320,16 @@ class _Walk:
         frame, pending = start, near
         for step, q, u in steps:
             if not step.moves:
-                pending = _then(pending, step.pose(step.amount))
+                pending = _compose(pending, step.pose(step.amount))
                 continue
-            if self._driven(pending):
+            if self._is_driven(pending):
                 frame, pending = self._add_fixed(frame, joint, *pending), (SX.eye(3), SX.zeros(3))
             C, step = step.axis_aligned()
-            frame = self._add_moving(frame, joint, _then(pending, (C, SX.zeros(3))), step, q, u)
+            frame = self._add_moving(frame, joint, _compose(pending, (C, SX.zeros(3))), step, q, u)
             pending = (C.T, SX.zeros(3))
         return frame, pending
 
-    def _driven(self, pose: tuple[SX, SX]) -> bool:
+    def _is_driven(self, pose: tuple[SX, SX]) -> bool:
         return any(not x.is_constant() and ca.depends_on(x, self.description.time) for x in pose)
 
     def _add_moving(
@@ -352,7 +342,7 @@ class _Walk:
         u: tuple[Any, ...],
     ) -> int:
         x, s = self.symbols.q[list(q)], self.symbols.u[list(u)]
-        R, d = _then(place, step.pose(x))
+        R, d = _compose(place, step.pose(x))
         S = step.subspace(x)
         self.rates.append((q, u, step.rates(x)))
         for index, value in zip(q, step.reference, strict=True):
@@ -364,7 +354,7 @@ class _Walk:
         """A frame at a constant place or with a motion prescribed by functions of time."""
         frame = _fixed_frame(parent, joint, R, d)
         t = self.description.time
-        if self._driven((R, d)):
+        if self._is_driven((R, d)):
             turning = R.T @ _rate(R, t)
             relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
             known = (_rate(relative[0], t), _rate(relative[1], t))
@@ -390,15 +380,6 @@ class _Walk:
         return chart
 
 
-def _number(
-    index: dict[str, tuple[int, ...]], joint: Joint, names: list[str], taken: list[str]
-) -> None:
-    first = len(taken)
-    taken.extend(names)
-    index.update({name: (first + k,) for k, name in enumerate(names)})
-    index[joint.name] = tuple(range(first, first + len(names)))
-
-
 def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> TreeFrame:
     zero, none = SX.zeros(3), SX.zeros(3, 0)
     return TreeFrame(parent, joint, R, d, (none, none), (), (zero, zero), (zero, zero))
@@ -417,7 +398,7 @@ def _columns_rate(matrix: SX, t: SX) -> SX:
     return ca.horzcat(*(ca.jtimes(column, t, SX(1)) for column in ca.horzsplit(matrix)))
 
 
-def _then(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
+def _compose(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:
     """Pose ``second`` placed in pose ``first``."""
     return composed(first[0], second[0]), shifted(first[1], first[0], second[1])
 

@@ -25,11 +25,11 @@ from .motion import ChartMotion
 Counted = TypeVar("Counted", bound=Chart)
 
 
-def counting(chart: Counted) -> Counted:
+def count_turns(chart: Counted) -> Counted:
     """A chart with the coordinates that count the turns of the angles that forces and constraints
     ask for."""
     asked = angles_asked_for(chart)
-    return chart.counting({name: rate for name, (_, rate) in asked.items()}) if asked else chart
+    return chart.with_turns({name: rate for name, (_, rate) in asked.items()}) if asked else chart
 
 
 def angles_asked_for(chart: Chart) -> dict[str, tuple[SX, SX]]:

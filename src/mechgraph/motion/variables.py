@@ -104,18 +104,32 @@ def variables(
     taken = sorted({name for name in names if names.count(name) > 1})
     if taken:
         raise ModelError(f"variables: {', '.join(map(repr, taken))} stand for two things")
+    defaults = tuple(number(f"parameter {key!r}", value) for key, value in constants.items())
+    w, p = ({name: symbol(name) for name in given} for given in (inputs, constants))
+    return named_variables(coordinates, speeds, w, p, SX.sym("t"), defaults)
+
+
+def named_variables(
+    coordinates: Sequence[str],
+    speeds: Sequence[str],
+    inputs: Mapping[str, SX],
+    parameters: Mapping[str, SX],
+    t: SX,
+    defaults: tuple[float, ...],
+) -> Variables:
+    """New coordinates and speeds, with inputs, parameters and time that there are."""
     return Variables(
         q=column_of(coordinates),
         u=column_of(speeds),
         udot=column_of([f"{name}'" for name in speeds]),
-        w=column_of(inputs),
-        p=column_of(list(constants)),
-        t=SX.sym("t"),
+        w=ca.vertcat(SX(0, 1), *inputs.values()),
+        p=ca.vertcat(SX(0, 1), *parameters.values()),
+        t=t,
         coordinates=tuple(coordinates),
         speeds=tuple(speeds),
         inputs=tuple(inputs),
-        parameters=tuple(constants),
-        defaults=tuple(number(f"parameter {key!r}", value) for key, value in constants.items()),
+        parameters=tuple(parameters),
+        defaults=defaults,
     )
 
 

@@ -1,2 +1,1 @@
-"""Numbers judged: scales, ranks, what is rounding, the tolerances that all rooms share, and the one
-search."""
+"""Numbers judged: the tolerances that all rooms share, ranks, scales, and the one search."""

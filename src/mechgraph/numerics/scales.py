@@ -27,7 +27,7 @@ class Scales:
 
     @property
     def factors(self) -> np.ndarray:
-        """What to multiply the rows of A with so that they are usually of length one, within a
+        """Factors of the rows of A with which they are usually of length one, within a
         factor of 32; powers of two, which change no digit, and one for most rows."""
         return even_factors(self.rows)
 
@@ -37,7 +37,7 @@ def even_factors(lengths: np.ndarray) -> np.ndarray:
     return np.asarray(np.exp2(COARSE * np.round(-np.log2(lengths) / COARSE)))
 
 
-def multiplied(factors: np.ndarray | Sequence[float], matrix: SX) -> SX:
+def multiply_rows(factors: np.ndarray | Sequence[float], matrix: SX) -> SX:
     """The rows of a matrix times these factors."""
     if all(factor == 1 for factor in factors):
         return matrix

@@ -27,18 +27,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .tolerances import RANK
+from .rank import apply, transposed
+from .tolerances import EPSILON, MET, RANK, WELL_HELD
 
 Array = np.ndarray
 Rows = Callable[[Array, Array], tuple[Array, Array]]  # r (n, m), J (n, m, k) at x (n, …) of lanes
 Move = Callable[[Array, Array], Array]  # x ⊕ δ, of n lanes
 Step = Callable[[Array, Array, Array, Array], Array]  # δ from x, r, J and μ, of n lanes
 
-EPSILON = float(np.finfo(float).eps)
 EXACT = 4 * EPSILON  # of |r| for each row, in scale: some operations of size one have gone into it
 SHORT = EPSILON**0.5  # step whose square is rounding
 STEPS = 200
-FIRST, LEAST, HOPELESS = 1e-3, 1e-20, 1e8  # damping
+# damping: of a step that may be taken whole; of what counts as zero; and where steps are short
+FIRST, LEAST, HOPELESS = WELL_HELD, RANK**2, 1 / SHORT
 
 
 class Found(NamedTuple):
@@ -52,7 +53,7 @@ class Found(NamedTuple):
 def damped_step(x: Array, r: Array, J: Array, mu: Array) -> Array:
     """δ of least |J δ + r|² + μ |δ|², lane by lane, wherever x is."""
     U, sigma, Vt = np.linalg.svd(J, full_matrices=False)
-    return -_transposed(Vt, sigma / (sigma**2 + mu[..., None]) * _transposed(U, r))
+    return -apply(transposed(Vt), sigma / (sigma**2 + mu[..., None]) * apply(transposed(U), r))
 
 
 def search(
@@ -117,10 +118,12 @@ def least_step(levels: Iterable[tuple[Array, Array]], tolerance: float = RANK) -
             step = np.zeros((*J.shape[:-2], J.shape[-1]))
         U, sigma, Vt = np.linalg.svd(J @ free, full_matrices=J.shape[-2] < J.shape[-1])
         held = sigma > tolerance * np.linalg.norm(J, axis=(-1, -2))[..., None]
-        part = np.where(held, _transposed(U, r + _apply(J, step)), 0) / np.where(held, sigma, 1)
+        part = np.where(held, apply(transposed(U), r + apply(J, step)), 0) / np.where(
+            held, sigma, 1
+        )
         count = sigma.shape[-1]
-        step = step - _apply(free, _transposed(Vt[..., :count, :], part))
-        directions = np.swapaxes(Vt, -1, -2).copy()
+        step = step - apply(free, apply(transposed(Vt[..., :count, :]), part))
+        directions = transposed(Vt).copy()
         directions[..., :count] *= ~held[..., None, :]
         free = free @ directions
     return step
@@ -130,20 +133,20 @@ def least_step(levels: Iterable[tuple[Array, Array]], tolerance: float = RANK) -
 
 
 def finite(r: Array, J: Array, unknown: float = np.inf) -> tuple[Array, Array]:
-    """The same; rows without a value or a slope (0/0, a root at zero) are infinitely wrong, and
+    """r and J; rows without a value or a slope (0/0, a root at zero) are infinitely wrong, and
     named so in the end."""
     finite = np.isfinite(r) & np.isfinite(J).all(axis=-1)
     return np.where(finite, r, unknown), np.where(finite[..., None], J, 0.0)
 
 
 def lengths(squares: Array, groups: Sequence[str]) -> Array:
-    """Of slopes, from their squares, on the average of each group, so that components of a vector
-    weigh the same; one for what is nothing (rounding) beside the others."""
+    """Lengths of slopes, from their squares, on the average of each group, so that components of a
+    vector weigh the same; one for what is nothing (rounding) beside the others."""
     if not squares.size:
         return np.ones(0)
     _, which, count = np.unique(list(groups), return_inverse=True, return_counts=True)
     means = (np.bincount(which, squares) / count)[which]
-    return np.where(means > (1e3 * EPSILON) ** 2 * squares.mean(), np.sqrt(means), 1.0)
+    return np.where(means > MET**2 * squares.mean(), np.sqrt(means), 1.0)
 
 
 def normal_by_name(random: np.random.Generator, names: Sequence[str]) -> Array:
@@ -151,11 +154,3 @@ def normal_by_name(random: np.random.Generator, names: Sequence[str]) -> Array:
     numbers = np.empty(len(names))
     numbers[np.argsort(names)] = random.standard_normal(len(names))
     return numbers
-
-
-def _apply(matrix: Array, vector: Array) -> Array:
-    return np.asarray((matrix @ vector[..., None])[..., 0])
-
-
-def _transposed(matrix: Array, vector: Array) -> Array:
-    return np.asarray((vector[..., None, :] @ matrix)[..., 0, :])

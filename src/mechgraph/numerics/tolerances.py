@@ -15,16 +15,19 @@ TINY = 1e-300
 """Added where 0/0 has to be 0: far below what any system of units makes of a number, and its root
 is a number as well."""
 
+NOTHING = TINY**0.5
+"""Added, beside one, to what is divided by, so that quotients and their squares are numbers."""
+
 SMOOTH = EPSILON**2
 """Added to a sum of squares, beside one, so that its root has a slope at zero: it changes no digit
 of a length above the root of rounding, and bends what is shorter than rounding."""
 
 ROUNDING = 1e-14
-"""What may be left of terms that cancel, beside the terms, 45 ε: the errors of n operations in a
+"""Rest of terms that cancel, beside the terms, 45 ε: the errors of n operations in a
 row add up as a random walk, ε √n, and an entry is made of some 2,000 of them."""
 
 MET = 100 * ROUNDING
-"""What may be left of rows in scale that were solved for: their rounding, times the hundred by
+"""Rest of rows in scale that were solved for: their rounding, times the hundred by
 which directions that count as independent, at ordinary states, are held less well than the best."""
 
 GIVEN = 1e-9
@@ -39,6 +42,11 @@ holds by itself, at states that were given with ten digits."""
 FADING = ROUNDING / RANK
 """Length of a row, beside its usual one, below which it is no longer made of length one: with this
 a row of mere rounding has the length RANK, and counts as zero."""
+
+PROXIMAL = ROUNDING / MET ** (1 / 3)
+"""Part of A M⁻¹Aᵀ that is added to its diagonal, 1e-10, so that dependent rows have a pivot as
+well. It is known to ROUNDING, so that each proximal iteration leaves ROUNDING/PROXIMAL of the
+error: three of them meet the rows to MET."""
 
 KNOWN = 1e-6
 """Relative error of a result that has to be told: six digits are what people and plots look at, and

@@ -13,7 +13,7 @@ import scipy.linalg
 
 from .. import door
 from ..arguments import array_of, named, number, one_of
-from ..errors import ArgumentError, shown, told
+from ..errors import ArgumentError, error_text, shown
 
 ACCURACY = {"rtol": 1e-10, "atol": 1e-13, "method": "LSODA"}
 Input = float | Callable[[float], float]
@@ -110,7 +110,9 @@ def _function(given: Any, name: str) -> Any:
         try:
             return number("its value", given(t))
         except Exception as error:  # whatever a function of the user's makes of a moment
-            raise ArgumentError(f"input {name!r} failed at t = {t:g}: {told(error)}") from error
+            raise ArgumentError(
+                f"input {name!r} failed at t = {t:g}: {error_text(error)}"
+            ) from error
 
     return value
 

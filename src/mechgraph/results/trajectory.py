@@ -174,13 +174,13 @@ class Trajectory:
 
     def work(self, name: str) -> np.ndarray:
         """Work since the start of one force, constraint or driven joint on the motion, negative if
-        it took more than it gave; of a run with ``account="elements"``. What impacts take is not
+        it took more than it gave; of a run with ``track_work="elements"``. What impacts take is not
         in it, but in ``dissipated``."""
         found = [key.removeprefix(WORK) for key in self.stored if key.startswith(WORK)]
         if not found:
             raise ArgumentError(
-                'work: none of elements was recorded; run simulate with account="elements", if any '
-                "of them has power"
+                'work: none of elements was recorded; run simulate with track_work="elements", if '
+                "any of them has power"
             )
         return self.stored[WORK + one_of("element with power", name, found)]
 
@@ -203,7 +203,7 @@ class Trajectory:
 
     def _work(self, kind: str) -> np.ndarray:
         if not self._accounted:
-            raise ArgumentError(f"{kind}: no work was recorded; run simulate with account=True")
+            raise ArgumentError(f"{kind}: no work was recorded; run simulate with track_work=True")
         return self._works[kind]
 
     @cached_property

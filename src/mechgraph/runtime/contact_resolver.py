@@ -1,4 +1,4 @@
-"""``Settling``: contacts.c on functions that are interpreted or in machine code."""
+"""``ContactResolver``: contacts.c on functions that are interpreted or in machine code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ from .library import WHOLE, library, structure
 
 # what it returns
 RESOLVED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM = range(5)
-FUNCTIONS = ("gaps", "quantities", "rings", "terms", "law", "places", "shifted", "energy")
+FUNCTIONS = (
+    *("gaps", "quantities", "rings", "terms", "law", "sizes"),
+    *("places", "shifted", "energy"),
+)
 SIZES = ("coordinates", "speeds", "rows", "held", "velocities", "points")
 # columns of the table of points: rows of A, places in x (−1: none), and the number of the pair
 COLUMNS = (
@@ -48,7 +51,6 @@ class Layout:
 
     points: np.ndarray
     sizes: tuple[int, ...]
-    gravity: float
 
 
 class ContactResolver:
@@ -65,7 +67,7 @@ class ContactResolver:
         self._c, self._functions, self._signal = _contacts(), functions, signal
         self._points, count = np.ascontiguousarray(layout.points, WHOLE), len(layout.points)
         sizes = dict(zip(SIZES, (*layout.sizes, count), strict=True))
-        self._run: Any = structure("Contacts")(**sizes, gravity=layout.gravity)
+        self._run: Any = structure("Contacts")(**sizes)
         self._run.point = self._points.ctypes.data
         given = count, self._run.point
         self._run.room_size = self._c.contacts_room(*(sizes[k] for k in SIZES[:3]), *given)

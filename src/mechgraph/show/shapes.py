@@ -18,7 +18,7 @@ import numpy as np
 from casadi import SX
 
 from .. import door
-from ..errors import MechgraphError, ModelError, told
+from ..errors import MechgraphError, ModelError, error_text
 from ..model.contact.surfaces import (
     Box,
     Capsule,
@@ -236,7 +236,7 @@ def _read(file: Path, most: int) -> tuple[np.ndarray, np.ndarray]:
     except MechgraphError:
         raise
     except Exception as error:  # whatever a file that others wrote makes of it
-        raise ModelError(f"{file.name}: no mesh that can be drawn: {told(error)}") from None
+        raise ModelError(f"{file.name}: no mesh that can be drawn: {error_text(error)}") from None
     return coarsen(factor * points, faces, most)
 
 

@@ -23,8 +23,8 @@ from casadi import SX
 
 from ..arguments import some_of, whole
 from ..closures.closure import CLOSURES
-from ..closures.numbers import Solution, bordered, solved
-from ..contract.accelerations import contradicted, undetermined_message
+from ..closures.numbers import Solution, bordered, solve_constrained
+from ..contract.accelerations import contradiction, undetermined_message
 from ..contract.coefficients import coefficient
 from ..contract.derive import derive_terms
 from ..contract.valueless import searching
@@ -330,7 +330,7 @@ def _faint_rows(equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarra
 def _refuse_contradictions(equations: Equations, held: _Held, values: _Values) -> None:
     """Accelerations that no motion has are a compromise, another one in each set of coordinates."""
     usual = np.maximum(_largest(values.udot), _largest(values.free_udot))
-    name = contradicted(equations.terms, held.A, held.b, values.udot, usual)
+    name = contradiction(equations.terms, held.A, held.b, values.udot, usual)
     if name is not None:
         raise ArgumentError(
             f"there is nothing to compare: constraints contradict each other in their "
@@ -344,7 +344,7 @@ def _consequences(equations: Equations) -> Kernel:
     shared, key = equations.terms.chart.derived, ("consequences", equations.terms.reactions)
     if key not in shared:
         symbols = equations.numeric.closed.force_symbols
-        shared[key] = equations.numeric.built(_consequence_expressions(equations), [1, 1], symbols)
+        shared[key] = equations.numeric.build(_consequence_expressions(equations), [1, 1], symbols)
     kernel: Kernel = shared[key]
     return kernel
 
@@ -384,14 +384,14 @@ def _solutions(
         yield "none needed", udot, held.b
         return
     if held.G is not None:
-        solve = partial(solved, bordered, M, f, held.A, held.b, held.G)
+        solve = partial(solve_constrained, bordered, M, f, held.A, held.b, held.G)
         yield "with friction", *_determined(equations, at, solve)
         return
     if equations.terms.S is not None:
         yield from _minimal(equations, at, M, f, held.A)
         yield from _by_complement(equations, at, held, M, f)
     for name, closure in CLOSURES.items():
-        solve = partial(closure.solved, M, f, held.A, held.b)
+        solve = partial(closure.solution, M, f, held.A, held.b)
         yield name, *_determined(equations, at, solve)
     closed = equations.numeric.closed
     if equations.terms.S is None and closed.has_own_way:

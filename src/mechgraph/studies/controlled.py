@@ -64,7 +64,7 @@ class Controlled:
         if not isinstance(ask, SX):
             return call.batch
         inputs = len(self.equations.inputs)
-        kernel = numeric.built([ask], [1], self.loop.told[inputs:, :], self.loop.own)
+        kernel = numeric.build([ask], [1], self.loop.told[inputs:, :], self.loop.own)
 
         def asked(t: float, y: np.ndarray, told: np.ndarray) -> np.ndarray:
             q, u, own = self._split(y)

@@ -14,9 +14,9 @@ from ..arguments import numbers, some_of
 from ..contract.state import State
 from ..errors import ArgumentError, UnsupportedError
 from ..formalisms import DEFAULT
+from ..graph.rounding import sizes_of_terms
 from ..interrupts import remembered_interrupts
 from ..numerics.rank import weighed_inverse
-from ..numerics.rounding import sizes_of_terms
 from ..results.trajectory import Trajectory
 from .assembly.conversion import is_jointed
 from .prescribed import prescribed_motion

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import casadi as ca
 import numpy as np
-from scipy.sparse import csc_matrix, diags
 
-from ..closures import sparse
-from ..closures.closure import CLOSURES
+from ..contract.accelerations import least_step
 
 if TYPE_CHECKING:
     from ..equations import Equations
 
 PROJECTED = 1e-13  # violation that needs no further projection
-IDLE = 1e-10  # inertia, relative, of what has none
 FEW = 8  # states whose singular values are found sooner than an expression is derived
 
 
@@ -24,7 +21,7 @@ def moved(equations: Equations, q: np.ndarray, step: np.ndarray) -> np.ndarray:
     """q displaced by a step along the variations of its coordinates, on its manifold."""
     chart, numeric = equations.terms.chart, equations.numeric
     if chart.tangent.is_constant():
-        T = numeric.kept("tangent", lambda: np.array(ca.DM(chart.tangent)))
+        T = numeric.keep("tangent", lambda: np.array(ca.DM(chart.tangent)))
     else:
         T = numeric.evaluate("tangent", lambda: chart.tangent, 2, q)
     return chart.normalized(q + (T @ step[..., None])[..., 0])
@@ -78,6 +75,10 @@ def _largest(violation: np.ndarray) -> float:
 def _projected(
     equations: Equations, q: np.ndarray, u: np.ndarray, t: np.ndarray, parameters: Any
 ) -> tuple[np.ndarray, np.ndarray]:
+    def step_back(q: np.ndarray, u: np.ndarray, violation: np.ndarray) -> np.ndarray:
+        at = equations.numeric.arguments(q, u, t, None, parameters)
+        return least_step(equations.numeric, at, violation)
+
     many = equations.numeric.large or len(q) > FEW
     if many and equations.numeric.closed.is_expression:
         q, u = _by_expression(equations, q, u, t, parameters)
@@ -85,17 +86,12 @@ def _projected(
         violation = equations.position_violation(q, t, parameters)
         if _largest(violation) < PROJECTED:
             break
-        step = _least_step(
-            equations, q, u, t, parameters, violation, slice(0, equations.terms.phi.numel())
-        )
-        q = shifted(equations, q, step, t, parameters)
+        q = shifted(equations, q, step_back(q, u, violation), t, parameters)
     for _ in range(3):
         violation = equations.velocity_violation(q, u, t, parameters)
         if _largest(violation) < PROJECTED:
             break
-        u = u + _least_step(
-            equations, q, u, t, parameters, violation, slice(0, equations.terms.psi.numel())
-        )
+        u = u + step_back(q, u, violation)
     return q, u
 
 
@@ -113,46 +109,3 @@ def _by_expression(
         states = np.where(known, states, np.concatenate([q, u], axis=-1))
         q, u = np.split(states, [q.shape[-1]], axis=-1)
     return q, u
-
-
-def _least_step(
-    equations: Equations,
-    q: np.ndarray,
-    u: np.ndarray,
-    t: np.ndarray,
-    parameters: Any,
-    rows: np.ndarray,
-    which: slice,
-) -> np.ndarray:
-    """The step x with A x = −rows that has the least kinetic energy: the closure, without forces;
-    none where something has no value."""
-    factors = equations.terms.scales.factors[which]
-    rows = factors * rows
-    if equations.numeric.large:
-        at = equations.numeric.arguments(q, u, t, None, parameters)
-        states = equations.numeric.sparse_matrices(at)
-        pairs, even = zip(states, rows, strict=True), diags(factors)
-        made = [_sparse_step(M, csc_matrix(even @ A[which]), row) for (M, _, A, _), row in pairs]
-        return np.array(made)
-    M = equations.mass_matrix(q, t, parameters)
-    A = equations.constraint_jacobian(q, u, t, parameters)[..., which, :] * factors[:, None]
-    known = np.isfinite(rows).all(axis=-1)
-    known &= np.isfinite(np.concatenate([M, A], axis=-2)).all(axis=(-1, -2))
-    step = np.zeros_like(u)
-    step[known] = _dense_step(M[known], A[known], rows[known])
-    return step
-
-
-def _sparse_step(M: csc_matrix, A: csc_matrix, row: np.ndarray) -> np.ndarray:
-    none = np.zeros(M.shape[0])
-    known = all(np.isfinite(part).all() for part in (M.data, A.data, row))
-    return sparse.solve(M, none, A, row)[0] if known else none
-
-
-def _dense_step(M: np.ndarray, A: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    none, solve = np.zeros(M.shape[:-1]), CLOSURES["udwadia-kalaba"].solve
-    try:
-        return solve(M, none, A, rows)[0]
-    except np.linalg.LinAlgError:  # what has no inertia, and nothing to hold it here, stays put
-        size = np.abs(M).max(axis=(-1, -2), initial=0.0, keepdims=True) + 1e-300
-        return solve(M + IDLE * size * np.eye(M.shape[-1]), none, A, rows)[0]

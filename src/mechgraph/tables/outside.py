@@ -13,7 +13,7 @@ from ..graph.searches import data_of, lookup
 
 
 def refusal(expression: SX, symbols: list[SX], values: list[Any], slack: float = 0.0) -> str | None:
-    """What is to be said of a table in an expression that is asked beyond its points, but for a
+    """A message about a table in an expression that is asked beyond its points, but for a
     part of its length, and refuses; None if there is none."""
     for search, (argument,) in operands(expression):
         (knots, columns), table = data_of(search), lookup(search.name())

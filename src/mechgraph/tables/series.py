@@ -10,6 +10,7 @@ import numpy as np
 from casadi import SX
 
 from ..errors import ArgumentError, ModelError
+from ..numerics.tolerances import GIVEN
 from .points import numbers, points
 from .table import Table
 
@@ -66,7 +67,7 @@ def check_covered(inputs: Any, t: Any) -> None:
     for name, value in inputs.items() if isinstance(inputs, Mapping) else ():
         if not isinstance(value, tuple) or (own := series(name, value)) is None:
             continue
-        first, last, slack = own.x[0], own.x[-1], 1e-9 * (own.x[-1] - own.x[0])
+        first, last, slack = own.x[0], own.x[-1], GIVEN * (own.x[-1] - own.x[0])
         if np.min(t) < first - slack or np.max(t) > last + slack:
             raise ArgumentError(
                 f"input {name!r} has data from t = {first:.6g} to {last:.6g}, and is asked for "

@@ -114,7 +114,7 @@ class Table:
 
     @cached_property
     def _each_period(self) -> float:
-        """What is added from one period to the next: the integral of one, for an integral."""
+        """The step from one period to the next: the integral of one, for an integral."""
         return float(self.pieces[-1, 0]) if self.order < 0 else 0.0
 
     @cached_property

@@ -11,6 +11,7 @@ from typing import Any
 
 from casadi import SX
 
+from ...arguments import one_of
 from ...errors import ModelError, shown, unknown
 from ...model import kinds
 from ...model.bodies import Body, Marker
@@ -69,7 +70,7 @@ class Values:
 
     def _given(self, node: Node) -> dict[str, Node]:
         if not isinstance(node.value, dict):
-            raise ModelError(f"must be a mapping such as {{mass: 1.0}}, got {shown(node.plain())}")
+            raise node.refusal("a mapping such as {mass: 1.0}")
         return dict(node.value)
 
     def _type(self, given: dict[str, Node], known: Mapping[str, Any]) -> str:
@@ -95,13 +96,12 @@ class Values:
 
     def _list(self, item: Field, node: Node) -> list[Any]:
         if not isinstance(node.value, list):
-            each = FORMS[item.kind].plural
-            raise ModelError(f"must be a list of {each}, got {shown(node.plain())}")
+            raise node.refusal(f"a list of {FORMS[item.kind].plural}")
         return [self._value(item, entry) for entry in node.value]
 
     def _text(self, node: Node) -> str:
         if not isinstance(node.value, str):
-            raise ModelError(f"must be a name, got {shown(node.plain())}")
+            raise node.refusal("a name")
         return node.value
 
     def _place(self, node: Node) -> Any:
@@ -123,27 +123,22 @@ class Values:
 
     def _flag(self, node: Node) -> Any:
         if not isinstance(node.value, bool):
-            raise ModelError(f"must be true or false, got {shown(node.plain())}")
+            raise node.refusal("true or false")
         return node.value
 
     def _axis(self, node: Node) -> Any:
         if isinstance(node.value, str) and AXIS.fullmatch(node.value):
             return node.value.removeprefix("+")
         if isinstance(node.value, str) and node.value not in self.names:
-            raise ModelError(
-                f"must be x, y, z, -x, -y, -z or three numbers, got {shown(node.value)}"
-            )
+            raise node.refusal("x, y, z, -x, -y, -z or three numbers")
         return self._number(node)
 
     def _orientation(self, node: Node) -> Any:
         items = node.value
-        if (
-            isinstance(items, list)
-            and items
-            and all(isinstance(item.value, list) and len(item.value) == 2 for item in items)
-        ):
+        several = items if isinstance(items, list) else []
+        if several and all(isinstance(x.value, list) and len(x.value) == 2 for x in several):
             return [(self._axis(item[0]), self._number(item[1])) for item in items]
-        if isinstance(items, list) and len(items) == 2 and isinstance(items[0].value, str):
+        if len(several) == 2 and isinstance(several[0].value, str):
             return items[0].value, self._number(items[1])
         if isinstance(items, dict):
             return {key: self._axis(item) for key, item in items.items()}
@@ -170,18 +165,16 @@ class Values:
 
     def _formula(self, node: Node, arguments: tuple[str, ...] = ()) -> Formula:
         text = node.plain()
-        if isinstance(text, (int, float)) and not isinstance(text, bool):
-            text = repr(text)
-        if isinstance(text, list):
-            text = [repr(each) if isinstance(each, (int, float)) else each for each in text]
-        if not isinstance(text, (str, list)) or not all(isinstance(each, str) for each in text):
-            raise ModelError(f"must be an expression, or a list of them, got {shown(text)}")
-        used = {
-            word for each in ([text] if isinstance(text, str) else text) for word in words(each)
-        }
-        formula = Formula(
-            text, {k: x for k, x in self.names.items() if {k, f"{k}.inside"} & used}, arguments
-        )
+        numbers = (int, float)
+        texts = [
+            repr(each) if isinstance(each, numbers) and not isinstance(each, bool) else each
+            for each in (text if isinstance(text, list) else [text])
+        ]
+        if not all(isinstance(each, str) for each in texts):
+            raise node.refusal("an expression, or a list of them")
+        used = set[str]().union(*map(words, texts))
+        names = {key: x for key, x in self.names.items() if {key, f"{key}.inside"} & used}
+        formula = Formula(texts if isinstance(text, list) else texts[0], names, arguments)
         if arguments:
             formula(*(SX.sym(name) for name in arguments))
         else:
@@ -202,8 +195,7 @@ class Values:
         kind = known[self._type(given, known)]
         fields = fields_of(kind)
         for key in given:
-            if key not in fields:
-                raise ModelError(unknown("argument", key, fields))
+            one_of("argument", key, fields, ModelError)
         made = _made(kind, {key: self._value(fields[key], item) for key, item in given.items()})
         return made.with_places(self.system._known)
 
@@ -238,20 +230,14 @@ class Values:
         if word is None:
             raise ModelError(f"a step is one of {', '.join(_STEPS)}, got {shown(node.plain())}")
         about = given.pop(word)
-        extra = {*given} - {"coordinate", "by", *(("pitch",) if word == "screw" else ())}
-        if extra:
-            raise ModelError(
-                unknown(f"argument of {word}", sorted(extra)[0], ["coordinate", "by", "pitch"])
-            )
+        for key in sorted({*given} - {"coordinate", "by", *(["pitch"] * (word == "screw"))}):
+            raise ModelError(unknown(f"argument of {word}", key, ["coordinate", "by", "pitch"]))
         if word == "ball":
             return ball(about.value or "")
         if ("coordinate" in given) == ("by" in given):
             raise ModelError(f"{word}: give coordinate: (its name) or by: (a number or expression)")
-        by = (
-            str(given["coordinate"].value)
-            if "coordinate" in given
-            else SX(self._number(given["by"]))
-        )
+        coordinate = given.get("coordinate")
+        by = SX(self._number(given["by"])) if coordinate is None else str(coordinate.value)
         if word == "screw":
             if "pitch" not in given:
                 raise ModelError("screw: pitch is missing")
@@ -278,36 +264,37 @@ class Form:
     plural: str = "values"
 
 
-def _ref(name: str) -> dict[str, str]:
+def ref(name: str) -> dict[str, str]:
+    """The schema of that name."""
     return {"$ref": f"#/$defs/{name}"}
 
 
-BY_NAME = {"type": "object", "additionalProperties": _ref("number")}
+BY_NAME = {"type": "object", "additionalProperties": ref("number")}
 STEPS = "steps such as [{rot: z, coordinate: alpha}, {move: x, by: 0.1}]"
-ANYTHING_LISTED = {"type": "array", "items": _ref("typed")}
+ANYTHING_LISTED = {"type": "array", "items": ref("typed")}
 FORMS: dict[Kind, Form] = {
-    "number": Form(Values._number, _ref("number")),
-    "numbers": Form(Values._number, _ref("numbers")),
+    "number": Form(Values._number, ref("number")),
+    "numbers": Form(Values._number, ref("numbers")),
     "by name": Form(Values._number, BY_NAME),
-    "per coordinate": Form(Values._number, {"anyOf": [_ref("numbers"), BY_NAME]}),
-    "law": Form(Values._number_or_formula, _ref("formula")),
-    "function": Form(Values._formula, _ref("formula")),
-    "axis": Form(Values._axis, _ref("axis")),
-    "orientation": Form(Values._orientation, _ref("orientation")),
-    "place": Form(Values._place, _ref("place"), "places"),
+    "per coordinate": Form(Values._number, {"anyOf": [ref("numbers"), BY_NAME]}),
+    "law": Form(Values._number_or_formula, ref("formula")),
+    "function": Form(Values._formula, ref("formula")),
+    "axis": Form(Values._axis, ref("axis")),
+    "orientation": Form(Values._orientation, ref("orientation")),
+    "place": Form(Values._place, ref("place"), "places"),
     "joint": Form(Values._text, {"type": "string"}),
     "coordinate": Form(Values._text, {"type": "string"}),
-    "object": Form(Values._typed, _ref("typed")),
-    "node": Form(Values._node, {"anyOf": [_ref("place"), _ref("typed")]}, "places and pulleys"),
-    "step": Form(Values._step, _ref("step"), STEPS),
+    "object": Form(Values._typed, ref("typed")),
+    "node": Form(Values._node, {"anyOf": [ref("place"), ref("typed")]}, "places and pulleys"),
+    "step": Form(Values._step, ref("step"), STEPS),
     "text": Form(Values._text, {"type": "string"}),
     "flag": Form(Values._flag, {"type": "boolean"}),
-    "friction": Form(Values._friction, {"anyOf": [_ref("number"), _ref("friction")]}),
+    "friction": Form(Values._friction, {"anyOf": [ref("number"), ref("friction")]}),
     "joint friction": Form(
         Values._joint_friction, {"type": ["number", "string", "array", "object"]}
     ),
     "limits": Form(Values._limits, {"type": ["array", "object"]}),
     "anything": Form(
-        Values._any, {"anyOf": [_ref("numbers"), _ref("typed"), {"type": "null"}, ANYTHING_LISTED]}
+        Values._any, {"anyOf": [ref("numbers"), ref("typed"), {"type": "null"}, ANYTHING_LISTED]}
     ),
 }

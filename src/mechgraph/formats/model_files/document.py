@@ -44,6 +44,10 @@ class Node:
             return [node.plain() for node in self.value]
         return self.value
 
+    def refusal(self, wanted: str) -> ModelError:
+        """That something else was wanted here."""
+        return ModelError(f"must be {wanted}, got {shown(self.plain())}")
+
 
 def read(text: str, is_json: bool = False) -> Node:
     """The document in a text."""
@@ -166,11 +170,9 @@ def yaml_text(data: Any) -> str:
     """A mapping of sections as YAML: one line for each element of a section."""
     lines = []
     for key, value in data.items():
-        if isinstance(value, dict) and value:
-            lines.append(f"{_written(key)}:")
-            lines += [f"  {_written(name)}: {_written(item)}" for name, item in value.items()]
-        else:
-            lines.append(f"{_written(key)}: {_written(value)}")
+        inner = value if isinstance(value, dict) else {}
+        lines.append(f"{_written(key)}:" if inner else f"{_written(key)}: {_written(value)}")
+        lines += [f"  {_written(name)}: {_written(item)}" for name, item in inner.items()]
     return "\n".join(lines) + "\n"
 
 
@@ -182,23 +184,21 @@ def _written(value: Any) -> str:
         return "[" + ", ".join(map(_written, value)) + "]"
     if isinstance(value, str) and PLAIN.fullmatch(value) and value.lower() not in WORDS:
         return value
+    return _json(value)
+
+
+def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def json_text(data: Any) -> str:
     """The same as JSON, in the same lines."""
 
-    def section(value: Any) -> str:
-        if not (isinstance(value, dict) and value):
-            return json.dumps(value, ensure_ascii=False, allow_nan=False)
-        inner = (
-            f"    {json.dumps(k, ensure_ascii=False)}: "
-            f"{json.dumps(v, ensure_ascii=False, allow_nan=False)}"
-            for k, v in value.items()
-        )
-        return "{\n" + ",\n".join(inner) + "\n  }"
+    def rows(values: Any, depth: int) -> str:
+        if not (depth < 2 and isinstance(values, dict) and values):
+            return _json(values)
+        margin = "  " * depth
+        inner = (f"{margin}  {_json(k)}: {rows(v, depth + 1)}" for k, v in values.items())
+        return "{\n" + ",\n".join(inner) + f"\n{margin}}}"
 
-    rows = (
-        f"  {json.dumps(key, ensure_ascii=False)}: {section(value)}" for key, value in data.items()
-    )
-    return "{\n" + ",\n".join(rows) + "\n}\n"
+    return rows(data, 0) + "\n"

@@ -14,9 +14,9 @@ run by Python.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -66,6 +66,42 @@ FUNCTIONS: dict[str, tuple[int, Callable[..., SX]]] = {
     "norm": (1, ca.norm_2),
 }  # fmt: skip
 
+
+def _power(a: SX, b: SX) -> SX:
+    """A square as the product that it is, so that it stays one operation."""
+    return a * a if b.is_constant() and b.is_scalar() and float(b) == 2 else ca.power(a, b)
+
+
+def _product(a: SX, b: SX) -> SX:
+    """A matrix times a vector, or entry by entry."""
+    return a @ b if not (a.is_scalar() or b.is_scalar()) and a.shape != b.shape else a * b
+
+
+# how tightly operations hold their operands together
+LOOSE, OR, AND, NOT, COMPARED, SUM, PRODUCT, SIGNED, POWER, ATOM = range(10)
+Operators = Mapping[str, tuple[int, Callable[..., SX]]]
+PREFIX: Operators = {
+    "not": (NOT, ca.logic_not),
+    "-": (SIGNED, operator.neg),
+    "+": (SIGNED, operator.pos),
+}
+INFIX: Operators = {
+    "or": (OR, ca.logic_or),
+    "and": (AND, ca.logic_and),
+    "<": (COMPARED, operator.lt),
+    "<=": (COMPARED, operator.le),
+    ">": (COMPARED, operator.gt),
+    ">=": (COMPARED, operator.ge),
+    "==": (COMPARED, operator.eq),
+    "!=": (COMPARED, operator.ne),
+    "+": (SUM, operator.add),
+    "-": (SUM, operator.sub),
+    "*": (PRODUCT, _product),
+    "/": (PRODUCT, operator.truediv),
+    "^": (POWER, _power),
+    "**": (POWER, _power),
+}
+
 # questions to the motion: how many names of places or joints they take, at least and at most
 MOTION: dict[str, tuple[int, int]] = {
     **dict.fromkeys(("coordinate", "speed"), (1, 1)),
@@ -74,7 +110,7 @@ MOTION: dict[str, tuple[int, int]] = {
     "axis": (2, 3),
 }
 
-PARTS = ("inside", "slope_x", "slope_y")  # of a table over two numbers
+PARTS = ("inside", "slope_x", "slope_y")  # of a table over two numbers; of one over one the first
 
 
 def evaluate(text: str, names: Mapping[str, Any] | None = None, m: Motion | None = None) -> SX:
@@ -157,9 +193,9 @@ class _Reader:
         while self._next("word") and self._ahead(1) == ("sign", "="):
             name = self._take()
             self._take()
-            self.names[name] = self._any()
+            self.names[name] = self._nested()
             self._expect(";")
-        value = self._any()
+        value = self._nested()
         if not self._next("end"):
             raise self._wrong(self._misplaced())
         return value
@@ -189,73 +225,38 @@ class _Reader:
     def _wrong(self, problem: str) -> ModelError:
         return ModelError(f"{shown(self.text)}: {problem}")
 
-    @contextmanager
-    def _inside(self) -> Iterator[None]:
+    # --- from loose to tight ----------------------------------------------------------------------
+
+    def _nested(self, least: int = LOOSE) -> SX:
+        """What stands in a bracket, or behind a sign."""
         self.depth += 1
         if self.depth > DEPTH:
             raise self._wrong(
                 f"more than {DEPTH} brackets in each other; name parts of it: a = …; …"
             )
-        yield
+        value = self._expression(least)
         self.depth -= 1
-
-    # --- from loose to tight ----------------------------------------------------------------------
-
-    def _any(self) -> SX:
-        with self._inside():
-            value = self._all()
-            while self._next("word", "or"):
-                self._take()
-                value = self._apply(ca.logic_or, value, self._all())
         return value
 
-    def _all(self) -> SX:
-        value = self._not()
-        while self._next("word", "and"):
+    def _expression(self, least: int = LOOSE) -> SX:
+        """What holds together at least so tightly."""
+        tight, function = self._operator(PREFIX)
+        if tight > least:
             self._take()
-            value = self._apply(ca.logic_and, value, self._not())
-        return value
-
-    def _not(self) -> SX:
-        if not self._next("word", "not"):
-            return self._compared()
-        self._take()
-        with self._inside():
-            return self._apply(ca.logic_not, self._not())
-
-    def _compared(self) -> SX:
-        value = self._sum()
-        while self._next("sign", *COMPARISONS):
-            value = self._apply(COMPARISONS[self._take()], value, self._sum())
-        return value
-
-    def _sum(self) -> SX:
-        value = self._product()
-        while self._next("sign", "+", "-"):
-            value = self._apply(SUMS[self._take()], value, self._product())
-        return value
-
-    def _product(self) -> SX:
-        value = self._signed()
-        while self._next("sign", "*", "/"):
-            value = self._apply(PRODUCTS[self._take()], value, self._signed())
-        return value
-
-    def _signed(self) -> SX:
-        if not self._next("sign", "-", "+"):
-            return self._power()
-        sign = self._take()
-        with self._inside():
-            value = self._signed()
-        return -value if sign == "-" else value
-
-    def _power(self) -> SX:
-        value = self._indexed()
-        if self._next("sign", "^", "**"):
+            value = self._apply(function, self._nested(tight - 1))
+        else:
+            value = self._indexed()
+        while (found := self._operator(INFIX))[0] > least:
+            tight, function = found
             self._take()
-            with self._inside():
-                value = self._apply(_power, value, self._signed())
+            right = self._nested(SIGNED - 1) if tight == POWER else self._expression(tight)
+            value = self._apply(function, value, right)
         return value
+
+    def _operator(self, operators: Operators) -> tuple[int, Callable[..., SX]]:
+        """How tightly the next sign or word holds, and what it does; loosely, if it is none."""
+        kind, text = self._ahead()
+        return operators.get(text if kind in ("sign", "word") else "", (LOOSE, SX))
 
     def _indexed(self) -> SX:
         value = self._atom()
@@ -302,7 +303,7 @@ class _Reader:
             return self._called(text) if self._next("sign", "(") else self._named(text)
         if text == "(":
             self._take()
-            value = self._any()
+            value = self._nested()
             self._expect(")")
             return value
         if text == "[":
@@ -360,10 +361,11 @@ class _Reader:
             return self._asked(name)
         table, _, part = name.partition(".")
         known = self.names.get(table)
-        if isinstance(known, Table) and part in ("", "inside"):
-            return self._looked_up(name, known)
-        if isinstance(known, Grid) and part in ("", *PARTS):
-            return self._looked_up_in(known, part)
+        if isinstance(known, (Table, Grid)) and part in (
+            "",
+            *PARTS[: 3 if isinstance(known, Grid) else 1],
+        ):
+            return self._looked_up(known, part)
         if name not in FUNCTIONS:
             raise self._wrong(unknown("function", name, [*FUNCTIONS, *MOTION]))
         count, function = FUNCTIONS[name]
@@ -373,28 +375,23 @@ class _Reader:
             raise self._wrong(f"{name} takes {count} arguments, got {len(given)}")
         return self._apply(function, *given)
 
-    def _looked_up(self, name: str, table: Table) -> SX:
-        """A table of the file, at one number."""
+    def _looked_up(self, table: Table | Grid, part: str) -> SX:
+        """A table of the file at one number or two, or a part of it within its points."""
         self._take()
-        given = self._list(")")
-        if len(given) != 1 or not given[0].is_scalar():
-            raise self._wrong(f"the table {name} takes one number")
-        if name != table.name and not given[0].is_constant():
-            return table.inside(given[0])
-        return SX(table(given[0]))
-
-    def _looked_up_in(self, grid: Grid, part: str) -> SX:
-        """A table of the file over two numbers, or a part of it within its grid."""
-        self._take()
-        given = self._list(")")
-        if len(given) != 2 or not all(each.is_scalar() for each in given):
-            raise self._wrong(f"the table {grid.name} takes two numbers")
-        return grid.parts(*given)[PARTS.index(part)] if part else SX(grid(*given))
+        given, count = self._list(")"), 2 if isinstance(table, Grid) else 1
+        if len(given) != count or not all(each.is_scalar() for each in given):
+            several = "two numbers" if count == 2 else "one number"
+            raise self._wrong(f"the table {table.name} takes {several}")
+        if not part:
+            return SX(table(*given))
+        if isinstance(table, Grid):
+            return table.parts(*given)[PARTS.index(part)]
+        return SX(table(*given)) if given[0].is_constant() else table.inside(*given)
 
     def _list(self, end: str) -> list[SX]:
         values = []
         while not self._next("sign", end):
-            values.append(self._any())
+            values.append(self._nested())
             if len(values) > LARGEST:
                 raise self._wrong(f"more than {LARGEST} entries")
             if not self._next("sign", end):
@@ -439,7 +436,7 @@ class _Reader:
         minus = "-" if self._next("sign", "-") else ""
         if self._ahead(len(minus)) in (("word", "x"), ("word", "y"), ("word", "z")):
             return "".join(self._take() for _ in range(len(minus) + 1))
-        return self._any()
+        return self._nested()
 
     def _apply(self, function: Callable[..., SX], *given: SX) -> SX:
         try:
@@ -447,25 +444,3 @@ class _Reader:
         except NOT_AN_EXPRESSION:
             sizes = " and ".join(f"{g.shape[0]} x {g.shape[1]}" for g in given)
             raise self._wrong(f"sizes {sizes} do not fit each other") from None
-
-
-def _power(a: SX, b: SX) -> SX:
-    """A square as the product that it is, so that it stays one operation."""
-    return a * a if b.is_constant() and b.is_scalar() and float(b) == 2 else ca.power(a, b)
-
-
-def _product(a: SX, b: SX) -> SX:
-    """A matrix times a vector, or entry by entry."""
-    return a @ b if not (a.is_scalar() or b.is_scalar()) and a.shape != b.shape else a * b
-
-
-COMPARISONS: dict[str, Callable[[SX, SX], SX]] = {
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-}
-SUMS: dict[str, Callable[[SX, SX], SX]] = {"+": lambda a, b: a + b, "-": lambda a, b: a - b}
-PRODUCTS: dict[str, Callable[[SX, SX], SX]] = {"*": _product, "/": lambda a, b: a / b}

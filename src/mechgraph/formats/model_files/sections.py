@@ -5,14 +5,16 @@ from __future__ import annotations
 import inspect
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from casadi import SX
 
+from ...arguments import one_of
 from ...errors import ModelError, shown, unknown
 from ...model import kinds
 from ...model.bodies import Marker
@@ -40,15 +42,8 @@ SECTIONS = (
     "order", "start", "guess", "duration", "options",
 )  # fmt: skip
 ORDERED = (
-    "parameters",
-    "inputs",
-    "bodies",
-    "markers",
-    "joints",
-    "forces",
-    "constraints",
-    "outputs",
-)
+    "parameters", "inputs", "bodies", "markers", "joints", "forces", "constraints", "outputs",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -81,7 +76,7 @@ class Reading(Values):
     def __init__(self, root: Node, folder: Path, within: tuple[Path, ...] = ()) -> None:
         self.root, self.folder, self.within = root, folder, within
         self.problems: list[tuple[int, str]] = []
-        self.failed: set[str] = set()  # names of elements that could not be made
+        self.failed: set[str | None] = set()  # names of elements that could not be made
         self.lines: dict[str, int] = {}  # of elements
         self.formulas = []
         self.system = System()
@@ -105,14 +100,13 @@ class Reading(Values):
     def _readers(self) -> dict[str, Callable[[str, Node], None]]:
         return {
             "parameters": self._parameter,
-            "inputs": lambda name, node: None,
             "bodies": self._body,
-            "markers": lambda name, node: self._make(self.system.marker, name, node),
+            "markers": partial(self._make, self.system.marker),
             "placed": self._placed,
-            "joints": self._joint,
-            "forces": lambda name, node: self._element(name, node, kinds.FORCES),
-            "constraints": lambda name, node: self._element(name, node, kinds.CONSTRAINTS),
-            "speeds": lambda name, node: self._make(self.system.speed, name, node),
+            "joints": partial(self._element, {"joint": Chain, **kinds.JOINTS}),
+            "forces": partial(self._element, kinds.FORCES),
+            "constraints": partial(self._element, kinds.CONSTRAINTS),
+            "speeds": partial(self._make, self.system.speed),
             "outputs": self._output,
             "visual": self._visuals,
         }
@@ -156,8 +150,6 @@ class Reading(Values):
     # --- sections ---------------------------------------------------------------------------------
 
     def _each(self, section: str, node: Node, read: Callable[[str, Node], None]) -> None:
-        if section == "inputs":
-            return
         for name, item in (self._mapping(node, section) or {}).items():
             self.lines.setdefault(name, item.line)
             with self._blamed(item, f"{section}: {name}", name):
@@ -241,12 +233,7 @@ class Reading(Values):
         given = self._given(node)
         self._make(self.system.body if given else self.system.frame, name, node, given)
 
-    def _joint(self, name: str, node: Node) -> None:
-        given = self._given(node)
-        word = self._type(given, {"joint": Chain, **kinds.JOINTS})
-        self._make(getattr(self.system, word), name, node, given)
-
-    def _element(self, name: str, node: Node, known: Mapping[str, type]) -> None:
+    def _element(self, known: Mapping[str, type], name: str, node: Node) -> None:
         given = self._given(node)
         word = self._type(given, known)
         self._make(getattr(self.system, word), name, node, given)
@@ -256,29 +243,24 @@ class Reading(Values):
 
     def _visuals(self, name: str, node: Node) -> None:
         """How a body is drawn: shapes, and meshes of files."""
-        if name != "ground" and name not in self.system.bodies:
-            raise ModelError(unknown("body", name, ["ground", *self.system.bodies]))
+        one_of("body", name, ["ground", *self.system.bodies], ModelError)
         if not isinstance(node.value, list):
-            raise ModelError(f"must be a list of shapes and meshes, got {shown(node.plain())}")
-        self.system._visuals[name] = tuple(self._look(name, item) for item in node.value)
+            raise node.refusal("a list of shapes and meshes")
+        visuals = tuple(self._visual(name, item) for item in node.value)
+        self.system._stores["visuals"][name] = visuals
         self.system._snapshot = None
 
-    def _look(self, body: str, node: Node) -> Visual:
+    def _visual(self, body: str, node: Node) -> Visual:
         given = self._given(node)
         if "mesh" not in given:
             found = self._typed(node)
             if not isinstance(found, Surface):
-                raise ModelError(f"must be a shape or a mesh, got {shown(node.plain())}")
+                raise node.refusal("a shape or a mesh")
             return found
-        where = {
-            key: self._value(fields_of(Marker)[key], given[key])
-            for key in ("at", "orientation")
-            if key in given
-        }
-        place = Marker(body, self.system._known(body), **where)
-        return meshes.mesh_of(
-            {key: item.plain() for key, item in given.items()}, place, self.folder
-        )
+        fields, plain = fields_of(Marker), node.plain()
+        there = (key for key in ("at", "orientation") if key in given)
+        where = {key: self._value(fields[key], given[key]) for key in there}
+        return meshes.mesh_of(plain, Marker(body, self.system._known(body), **where), self.folder)
 
     def _placed(self, name: str, node: Node) -> None:
         given = self._given(node)
@@ -294,10 +276,9 @@ class Reading(Values):
 
     def _inline(self, node: Node) -> System:
         inner = Reading(node, self.folder, self.within)
-        try:
+        with suppress(ModelError):
             return inner.model_file().system
-        except ModelError as error:
-            raise _WithLines(error.problems) from None
+        raise _Located(inner.problems, whole=True)
 
     def _beside(self, node: Node | None) -> System:
         if node is None or not isinstance(node.value, str):
@@ -318,13 +299,13 @@ class Reading(Values):
         """Elements in the order in which they were said."""
         for section, names in (self._mapping(node, "order") or {}).items():
             with self._blamed(names, f"order: {section}"):
-                if section not in ORDERED:
-                    raise ModelError(unknown("section", section, ORDERED))
-                store: dict[str, Any] = getattr(self.system, f"_{section}")
+                one_of("section", section, ORDERED, ModelError)
+                store = self.system._stores[section]
                 wanted = names.plain()
                 if not isinstance(wanted, list) or sorted(map(str, wanted)) != sorted(store):
                     raise ModelError(f"must list all of them: {', '.join(store)}")
-                for each in (store, *([self.system._defaults] if section == "parameters" else ())):
+                defaults = [self.system._stores["defaults"]] if section == "parameters" else []
+                for each in (store, *defaults):
                     entries = {name: each[name] for name in wanted}
                     each.clear()
                     each.update(entries)
@@ -384,7 +365,7 @@ class Reading(Values):
         if not isinstance(value, SX):
             value = SX(value) if isinstance(value, (int, float)) else SX()
         if not value.is_constant() or not value.is_scalar():
-            raise ModelError(f"must be a number, got {shown(node.plain())}")
+            raise node.refusal("a number")
         return float(value)
 
     # --- elements ---------------------------------------------------------------------------------
@@ -402,20 +383,15 @@ class Reading(Values):
         fields = fields_of(say)
         if "name" in given:
             raise ModelError("the name stands before the colon; leave out name:")
-        arguments: dict[str, Any] = {}
+        arguments = dict[str, Any]()
         for key, item in given.items():
-            if key not in fields:
-                raise _AtLine(
-                    item.line, unknown("argument", key, [k for k in fields if k != "name"])
-                )
             try:
+                one_of("argument", key, [k for k in fields if k != "name"], ModelError)
                 arguments[key] = self._value(fields[key], item)
-            except _WithLines:
-                raise
             except ModelError as error:
-                raise _AtLine(
-                    item.line, *(f"{key}: {problem}" for problem in error.problems)
-                ) from None
+                told = "" if key not in fields else f"{key}: "
+                problems = [(item.line, f"{told}{problem}") for problem in error.problems]
+                raise _Located(problems) from None
         say(name, **arguments)
 
     # --- problems ---------------------------------------------------------------------------------
@@ -427,24 +403,17 @@ class Reading(Values):
     def _blamed(self, node: Node, what: str, name: str | None = None) -> Iterator[None]:
         try:
             yield
-        except _WithLines as error:
-            self._fail(name)
-            self.problems += [_split(problem) for problem in error.problems]
-        except _AtLine as error:
-            own = [problem for problem in error.problems if not self._follows(problem)]
-            self._fail(name)
-            self.problems += [(error.line, f"{what}: {problem}") for problem in own]
+        except _Located as error:
+            own = [each for each in error.located if not self._follows(each[1])]
+            before = "" if error.whole else f"{what}: "
+            self.problems += [(line, f"{before}{problem}") for line, problem in own]
         except ModelError as error:
-            own = [problem for problem in error.problems if not self._follows(problem)]
-            self._fail(name)
-            for problem in own:
-                plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", problem)
-                plain = plain.replace("made by frame()", "written as {}")
+            for problem in (each for each in error.problems if not self._follows(each)):
+                plain = re.sub(rf"^\w+ {re.escape(repr(name))}: ", "", _in_words_of_files(problem))
                 self._problem(_blamed_key(node, plain), f"{what}: {plain}")
-
-    def _fail(self, name: str | None) -> None:
-        if name is not None:
-            self.failed.add(name)
+        else:
+            return
+        self.failed |= {name} - {None}
 
     def _follows(self, problem: str) -> bool:
         """True if a problem is only that of an element that is told already."""
@@ -462,7 +431,7 @@ class Reading(Values):
             for problem in error.problems:
                 named = re.findall(r"'([^']*)'", problem)
                 line = next((self.lines[n] for n in named if n in self.lines), self.root.line)
-                self.problems.append((line, problem.replace("made by frame()", "written as {}")))
+                self.problems.append((line, _in_words_of_files(problem)))
             return
         for line, formula in self.formulas:
             try:  # with all names, so that those are told which it could have used
@@ -471,16 +440,12 @@ class Reading(Values):
                 self.problems += [(line, problem) for problem in error.problems]
 
 
-class _AtLine(ModelError):
-    """Problems with a line of their own."""
+class _Located(ModelError):
+    """Problems with lines of their own; ``whole`` ones tell where they stand in their section."""
 
-    def __init__(self, line: int, *problems: str) -> None:
-        super().__init__(problems)
-        self.line = line
-
-
-class _WithLines(ModelError):
-    """Problems that tell their lines already."""
+    def __init__(self, located: Iterable[tuple[int, str]], whole: bool = False) -> None:
+        self.located, self.whole = [*located], whole
+        super().__init__(problem for _, problem in self.located)
 
 
 def _scaled(values: Any, factor: float) -> Any:
@@ -497,9 +462,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _split(problem: str) -> tuple[int, str]:
-    found = re.match(r"line (\d+): (.*)", problem, re.DOTALL)
-    return (int(found[1]), found[2]) if found else (1, problem)
+def _in_words_of_files(problem: str) -> str:
+    return problem.replace("made by frame()", "written as {}")
 
 
 def _blamed_key(node: Node, problem: str) -> Node:

@@ -25,23 +25,27 @@ from ...model.bodies import Body, Marker, marker_on
 from ...model.joints import Joint
 from ...tables.grid import Grid, grid_of
 from ...tables.table import Table, table_of
-from .expressions import FUNCTIONS, MOTION, WORD
+from .expressions import (
+    ATOM,
+    FUNCTIONS,
+    INFIX,
+    LOOSE,
+    MOTION,
+    NOT,
+    POWER,
+    PRODUCT,
+    SIGNED,
+    WORD,
+)
 
 Spelled = tuple[str, int]  # a text, and how tightly it holds together
-
-# the higher, the tighter
-LOOSE, OR, AND, NOT, COMPARED, SUM, PRODUCT, SIGNED, POWER, ATOM = range(10)
 
 NOTHING: Spelled = ("", ATOM)
 HERE: Spelled = ("here", LOOSE)  # the origin of a table's polynomial
 Tables = dict[str, Table | Grid]  # by name
 
-TIGHT = {"+": SUM, "-": SUM, "*": PRODUCT, "/": PRODUCT}  # comparisons are the other signs
-INFIX: dict[str, tuple[str, int]] = {
-    each.name: (each.sign, TIGHT.get(each.sign, COMPARED))
-    for each in OPERATIONS.values()
-    if each.sign
-} | {"pow": ("^", POWER), "and": ("and", AND), "or": ("or", OR)}
+SIGNS = {each.name: each.sign for each in OPERATIONS.values() if each.sign}
+SIGNS |= {"pow": "^", "and": "and", "or": "or"}
 PREFIX: dict[str, tuple[str, int]] = {"neg": ("-", SIGNED), "not": ("not ", NOT)}
 CALLED: dict[str, str] = {
     **{name: name for name in FUNCTIONS if name in OPERATIONS},
@@ -102,7 +106,7 @@ class _Spelling(Algebra):
     """Operations as the grammar reads them: with as few brackets as it takes."""
 
     language = "a model file"
-    operations = INFIX | PREFIX | CALLED
+    operations = SIGNS | PREFIX | CALLED
 
     def __init__(self, names: Sequence[str], tables: Tables) -> None:
         self.names, self.tables = names, tables
@@ -130,7 +134,7 @@ class _Spelling(Algebra):
             return NOTHING
         if NOTHING in operands:
             return operands[1 - operands.index(NOTHING)]
-        if name in INFIX:
+        if name in SIGNS:
             return _infix(name, *operands)
         if name in PREFIX:
             sign, tight = PREFIX[name]
@@ -167,7 +171,8 @@ class _Spelling(Algebra):
 def _infix(name: str, a: Spelled, b: Spelled) -> Spelled:
     """Two operands and a sign; CasADi has x² and 2x as operations of their own, and so has the
     text."""
-    sign, tight = INFIX[name]
+    sign = SIGNS[name]
+    tight = INFIX[sign][0]
     if name == "mul" and a == b:
         return _infix("pow", a, ("2", ATOM))
     if name == "add" and a == b:

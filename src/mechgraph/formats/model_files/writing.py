@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,41 +56,31 @@ class Writing:
         self.come_along = {*parts, *options}
 
     def data(self) -> dict[str, Any]:
-        said = self.said
-        data: dict[str, Any] = {"mechgraph": VERSION, "name": said.name}
-        if said.plane:
-            data["plane"] = said.plane
-        if not said.gravity.is_zero():
-            data["gravity"] = self._value(said.gravity)
-        kept = [name for name in said.parameters if name not in self.own]
+        said, inner = self.said, self.inner
+        kept = [n for n in said.parameters if n not in self.own and n not in inner["parameters"]]
         sections = {
-            "parameters": {n: said.defaults[n] for n in kept if n not in self.inner["parameters"]},
-            "inputs": [n for n in said.inputs if n not in self.inner["inputs"]],
-            "bodies": self._section("bodies", self._body),
-            "markers": self._section("markers", self._marker),
-            "placed": {
-                name: self._try(name, self._unit, unit) for name, unit in said.units.items()
-            },
-            "joints": self._section("joints", self._joint),
-            "forces": self._section("forces", lambda e: self._element(e, kinds.FORCES)),
+            "plane": said.plane,
+            "gravity": None if said.gravity.is_zero() else self._value(said.gravity),
+            "parameters": {name: said.defaults[name] for name in kept},
+            "inputs": [name for name in said.inputs if name not in inner["inputs"]],
+            "bodies": self._section("bodies", "body", self._body),
+            "markers": self._section("markers", "marker", self._marker),
+            "placed": self._section("units", "placed", self._unit),
+            "joints": self._section("joints", "joint", self._joint),
+            "forces": self._section("forces", "force", partial(self._element, kinds.FORCES)),
             "constraints": self._section(
-                "constraints", lambda e: self._element(e, kinds.CONSTRAINTS)
+                "constraints", "constraint", partial(self._element, kinds.CONSTRAINTS)
             ),
-            "speeds": {
-                n: self._try(f"speed {n!r}", self._arguments, s) for n, s in said.speeds.items()
-            },
-            "outputs": {
-                n: self._try(f"output {n!r}", self._value, v)
-                for n, v in said.outputs.items()
-                if n not in self.inner["outputs"]
-            },
+            "speeds": self._section("speeds", "speed", self._arguments),
+            "outputs": self._section("outputs", "output", self._value),
             "visual": self._visuals(),
         }
         if self.problems:
             raise ModelError(self.problems)
+        head = {"mechgraph": VERSION, "name": said.name}
         tables = {name: _points(table) for name, table in self.tables.items()}
-        data |= {key: value for key, value in {"tables": tables, **sections}.items() if value}
-        return self._ordered(data)
+        written = {"tables": tables, **sections}
+        return self._ordered(head | {key: value for key, value in written.items() if value})
 
     def _visuals(self) -> dict[str, list[Any]]:
         """How bodies are drawn; meshes that come from no file are told, and left out."""
@@ -107,18 +98,16 @@ class Writing:
         kept = {body: [x for x in each if x is not None] for body, each in data.items()}
         return {body: each for body, each in kept.items() if each}
 
-    def _section(self, name: str, write: Callable[[Any], Any]) -> dict[str, Any]:
-        return {
-            key: self._try(f"{name.removesuffix('s')} {key!r}", write, element)
-            for key, element in getattr(self.said, name).items()
-            if key not in self.inner[name] and key not in self.come_along
-        }
-
-    def _try(self, what: str, write: Callable[[Any], Any], element: Any) -> Any:
-        try:
-            return write(element)
-        except ModelError as error:
-            self.problems += [f"{what}: {problem}" for problem in error.problems]
+    def _section(self, name: str, word: str, write: Callable[[Any], Any]) -> dict[str, Any]:
+        """Elements of the description's own, as they are written; problems are kept."""
+        written = {}
+        for key, element in getattr(self.said, name).items():
+            if key not in self.inner[name] and key not in self.come_along:
+                try:
+                    written[key] = write(element)
+                except ModelError as error:
+                    self.problems += [f"{word} {key!r}: {problem}" for problem in error.problems]
+        return written
 
     def _ordered(self, data: dict[str, Any]) -> dict[str, Any]:
         """With the order of elements, where reading would make another one."""
@@ -180,10 +169,10 @@ class Writing:
         return out
 
     def _option(self, value: Any) -> Any:
-        smooth = {"smooth": True} if isinstance(value, Friction) else {}
-        return {**smooth, **self._value(value)} if smooth else self._value(value)
+        written = self._value(value)
+        return {"smooth": True, **written} if isinstance(value, Friction) else written
 
-    def _element(self, element: Any, known: Mapping[str, type]) -> dict[str, Any]:
+    def _element(self, known: Mapping[str, type], element: Any) -> dict[str, Any]:
         word = next((word for word, kind in known.items() if kind is type(element)), None)
         if word is None:
             raise ModelError(
@@ -202,7 +191,9 @@ class Writing:
         return {word: self._value(step.direction), **pitch, **by}
 
     def _unit(self, unit: Unit) -> dict[str, Any]:
-        ground = unit.ground._given
+        where = self._arguments(unit.ground)
+        if unit.ground._given["on"] is self.said.ground:
+            del where["on"]
         inside = Writing(unit.inside, self.folder).data()
         own = {name for e in unit.inside.elements for name in e.parameters()}
         given = {
@@ -213,18 +204,7 @@ class Writing:
             }
             for kind in ("parameters", "inputs")
         }
-        on = "" if ground["on"] is self.said.ground else self._value(ground["on"])
-        where = {
-            "at": self._value(ground["at"])
-            if canonical(ground["at"]) != canonical((0, 0, 0))
-            else None,
-            "orientation": self._value(ground["orientation"]),
-            "on": on,
-        }
-        return {
-            "system": inside,
-            **{k: v for k, v in {**where, **given}.items() if v not in (None, "", {})},
-        }
+        return {"system": inside, **where, **{key: said for key, said in given.items() if said}}
 
     def _same(self, name: str, symbol: SX) -> bool:
         own = {**self.said.parameters, **self.said.inputs}.get(name)
@@ -259,11 +239,8 @@ class Writing:
 
     def _place(self, place: Body | Marker) -> Any:
         known = self.said.places.get(place.name)
-        if (
-            isinstance(place, Body)
-            or known is place
-            or (isinstance(known, Body) and place == Marker(known.name, known))
-        ):
+        is_frame = isinstance(known, Body) and place == Marker(known.name, known)
+        if isinstance(place, Body) or known is place or is_frame:
             return place.name
         return {"name": place.name, **self._marker(place)}
 
@@ -293,7 +270,7 @@ def _points(table: Table | Grid) -> dict[str, Any]:
 
 def _inner(said: Description) -> dict[str, set[str]]:
     """Names, by section, of what comes with placed systems."""
-    inner: dict[str, set[str]] = {section: set() for section in (*ORDERED, "speeds")}
+    inner: dict[str, set[str]] = {section: set() for section in (*ORDERED, "speeds", "units")}
     for unit in said.units.values():
         for section in ("bodies", "markers", "joints", "outputs"):
             inner[section] |= {unit.called(name) for name in getattr(unit, section)}

@@ -24,6 +24,7 @@ import casadi as ca
 from casadi import SX
 
 from ...errors import ModelError
+from ...numerics.tolerances import WELL_HELD
 from ...vectors import normals
 from ..bodies import Marker
 from ..joints import Chain, Joint, Rows
@@ -32,9 +33,6 @@ from .surfaces import Disc, Implicit, Plane, Point, Sphere, Surface, Torus, acro
 
 if TYPE_CHECKING:
     from ..motion import Motion
-
-
-FLAT = 1e-6  # sin² of the tilt up to which a disc is lying flat
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,10 +114,14 @@ class SurfacePair(ABC):
 
     def on_edge(self, m: Motion) -> Sequence[SX]:
         """Positive if a disc or torus is not lying flat: then it would have no one point of
-        contact."""
+        contact, to three digits."""
         if not self.surface.ring:
             return ()
-        return (1 - ca.dot(m.axis(self.surface.marker, "z"), self.contact(m).normal) ** 2 - FLAT,)
+        return (
+            1
+            - ca.dot(m.axis(self.surface.marker, "z"), self.contact(m).normal) ** 2
+            - WELL_HELD**2,
+        )
 
     def slip(self, m: Motion, contact: Contact) -> SX:
         """Velocity of the surface's material at the point of contact relative to that of the
@@ -206,8 +208,8 @@ class RingOnPlane(_OnPlane):
         """
         lowest, rise = self.contact(m), self.rise(m)
         middle = ca.fmax(0, -lowest.gap - rise)
-        part = middle / (middle + rise + 1e-30)
-        point = lowest.point - self.arm(m) * (1 + middle / (middle + 2 * rise + 1e-30))
+        part = middle / (middle + rise)
+        point = lowest.point - self.arm(m) * (1 + middle / (middle + 2 * rise))
         return lowest, replace(lowest, point=point, gap=-middle * part, share=part * (2 - part))
 
 

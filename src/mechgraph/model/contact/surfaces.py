@@ -30,6 +30,8 @@ from ..described import Described
 from ..fields import Number, PointFunction, Vector
 from ..parameter_checks import Limit
 
+NOWHERE = 1e-20  # a length beside which all others are long, where a direction has to be made up
+
 
 class Surface(Described):
     """A surface on a body, at a marker; one that is given by name is looked up where the surface is
@@ -116,7 +118,7 @@ class _Round(Surface):
     def _around(self, centre: SX, c: SX, radius: SX) -> tuple[SX, SX]:
         """Nearest point and normal of a ball (or the wall of a hollow one) about ``centre``."""
         # in the very middle all normals are equal, but there has to be one
-        apart = c - centre + SX([1e-20, 0, 0])
+        apart = c - centre + SX([NOWHERE, 0, 0])
         normal = apart / ca.norm_2(apart)
         return centre + radius * normal, -normal if self.inside else normal
 
@@ -341,7 +343,7 @@ def radial(v: SX) -> SX:
 
 def across(v: SX) -> SX:
     """The length of the part of v that is normal to z; never quite zero."""
-    return ca.sqrt(v[0] ** 2 + v[1] ** 2 + 1e-40)
+    return ca.sqrt(v[0] ** 2 + v[1] ** 2 + NOWHERE**2)
 
 
 def _shifted(marker: Marker, by: SX) -> Marker:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import casadi as ca
 from casadi import SX
 
 from ..constraints import Constraint, Level
@@ -66,7 +65,7 @@ class Switched(Constraint):
     tangential_restitution: SX = SX(0)
     friction: SX = SX(0)
     static_friction: SX = SX(0)
-    regularization: SX = SX(1)
+    regularization: SX = SX(0)
     rebound_threshold: SX = SX(0)
 
     @abstractmethod
@@ -85,10 +84,6 @@ class Switched(Constraint):
     def load(self, m: Motion, multipliers: SX) -> SX | None:
         """The normal force of points that have no gap, of the multipliers of what loads them."""
         return None
-
-    def numbers(self) -> SX:
-        """Those of the law, in the order of ``NUMBERS``."""
-        return ca.vertcat(*(getattr(self, what) for what in NUMBERS))
 
 
 NUMBERS = (

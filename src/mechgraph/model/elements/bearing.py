@@ -12,26 +12,27 @@ along the line of the two centres: the contact angle follows from the load (Stri
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ...vectors import scalar
-from ..bodies import Marker, Place, marker_on
-from ..element import Action
-from ..fields import Number
-from ..forces import Force
+from ..bodies import Marker
+from ..declarations import argument, not_negative, number, place, positive
+from ..motion import Motion
 from ..parameter_checks import Limit
-from .measure import measured
-
-if TYPE_CHECKING:
-    from ..motion import Motion
+from .measure import ForceAlong, Measure, measure
 
 
-class BallBearing(Force):
+def _count(value: Any, what: str) -> int:
+    if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
+        raise ModelError(f"{what} must be their number, got {shown(value)}")
+    return int(value)
+
+
+class BallBearing(ForceAlong):
     """Balls between the grooves of an ``inner`` and an ``outer`` ring, both about the z axes of
     their places: each presses with stiffness (δ/2)^(3/2) where the grooves squeeze it by δ.
 
@@ -46,52 +47,32 @@ class BallBearing(Force):
     damping: makes the force stiffness (δ/2)^1.5 (1 + damping δ̇), never less than zero.
     """
 
-    passive = True
     drawn_as = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        inner: Place,
-        outer: Place,
-        balls: int,
-        ball_radius: Number,
-        pitch_radius: Number,
-        groove: Number,
-        stiffness: Number,
-        clearance: Number = 0,
-        damping: Number = 0,
-        phase: Number = 0,
-    ) -> None:
-        self.name, self.inner, self.outer = name, marker_on(inner), marker_on(outer)
-        if not isinstance(balls, (int, np.integer)) or isinstance(balls, bool) or balls < 1:
-            raise ModelError(f"balls must be their number, got {shown(balls)}")
-        self.balls, self.ball_radius = int(balls), scalar(ball_radius, "ball_radius")
-        self.pitch_radius, self.groove = (
-            scalar(pitch_radius, "pitch_radius"),
-            scalar(groove, "groove"),
-        )
-        self.stiffness, self.clearance = (
-            scalar(stiffness, "stiffness"),
-            scalar(clearance, "clearance"),
-        )
-        self.damping, self.phase = scalar(damping, "damping"), scalar(phase, "phase")
-        positive = ("ball_radius", "pitch_radius", "stiffness")
-        self.limits = [
-            *(Limit(what, getattr(self, what)) for what in positive),
-            *(
-                Limit(what, getattr(self, what), positive=False)
-                for what in ("clearance", "damping")
-            ),
-            Limit("groove minus ball_radius", self.groove - self.ball_radius),
-        ]
+    inner: Marker = place()
+    outer: Marker = place()
+    balls: int = argument("int", "number", _count)
+    ball_radius: SX = positive()
+    pitch_radius: SX = positive()
+    groove: SX = number()
+    stiffness: SX = positive()
+    clearance: SX = not_negative(0)
+    damping: SX = not_negative(0)
+    phase: SX = number(0)
+
+    def __post_init__(self) -> None:
+        deeper = Limit("groove minus ball_radius", self.groove - self.ball_radius)
+        self.limits = [*self.limits, deeper]
 
     def places(self) -> Sequence[Marker]:
         return (self.outer, self.inner)
 
     def squeezed(self, m: Motion) -> SX:
         """δ of each ball, negative where it is loose."""
-        return ca.vertcat(*(x.value for x in measured(m, self.places(), self._squeeze)))
+        return ca.vertcat(*(x.value for x in self.along(m)))
+
+    def along(self, m: Motion) -> list[Measure]:
+        return measure(m, self.places(), self._squeeze)
 
     def _squeeze(self, p: Sequence[SX], R: Sequence[SX]) -> SX:
         """l − l₀ of each ball, in the axes of the outer ring."""
@@ -109,21 +90,11 @@ class BallBearing(Force):
             out.append(ca.sqrt(across**2 + along**2) - free)
         return ca.vertcat(*out)
 
-    def _force(self, squeeze: SX) -> SX:
-        return self.stiffness * (ca.fmax(0, squeeze) / 2) ** 1.5
+    def energy(self, x: Measure) -> SX:
+        return 0.8 * self.stiffness * (ca.fmax(0, x.value) / 2) ** 2.5
 
-    def potential(self, m: Motion) -> SX:
-        return ca.sum1(0.8 * self.stiffness * (ca.fmax(0, self.squeezed(m)) / 2) ** 2.5)
+    def pull(self, x: Measure) -> SX:
+        return self.stiffness * (ca.fmax(0, x.value) / 2) ** 1.5
 
-    def conservative(self, m: Motion) -> list[Action]:
-        found = measured(m, self.places(), self._squeeze)
-        return [action for x in found for action in x.pushed(-self._force(x.value))]
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        if self.damping.is_zero():
-            return []
-        return [
-            action
-            for x in measured(m, self.places(), self._squeeze)
-            for action in x.pushed(-self._force(x.value) * ca.fmax(-1, self.damping * x.rate))
-        ]
+    def damped(self, x: Measure) -> SX:
+        return self.pull(x) * ca.fmax(-1, self.damping * x.rate)

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
 
 import casadi as ca
 from casadi import SX
 
-from ...vectors import column, scalar
-from ..bodies import Marker, Place, marker_on
+from ...numerics.tolerances import SMOOTH
+from ..bodies import Marker
 from ..contact.pairs import velocity_at
+from ..declarations import not_negative, numbers, place, positive
 from ..element import Action, Wrench
-from ..fields import Number, Numbers, Vector
 from ..forces import Force
+from ..motion import Motion
 from ..parameter_checks import Limit
-from .measure import Measure, measured
+from .measure import ForceAlong, Measure, distance
 
-if TYPE_CHECKING:
-    from ..motion import Motion
-
-STILL = 1e-12  # m/s: the root in |v| has no slope at rest
+NOT_NEGATIVE = partial(Limit, positive=False)
 
 
 class Drag(Force):
@@ -35,32 +33,20 @@ class Drag(Force):
     passive = False  # wind gives energy
     drawn_as = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        at: Place,
-        area: Numbers,
-        density: Number = 1.225,
-        linear: Number = 0,
-        wind: Vector = (0, 0, 0),
-        air: Place = "ground",
-    ) -> None:
-        self.name, self.at, self.air = name, marker_on(at), marker_on(air)
-        self.area = _some(area, [area] * 3, "area")
-        self.density, self.linear = scalar(density, "density"), scalar(linear, "linear")
-        self.wind = column(wind, 3, "wind")
-        self.limits = [
-            *(Limit("area", each, positive=False) for each in ca.vertsplit(self.area)),
-            Limit("density", self.density, positive=False),
-            Limit("linear", self.linear, positive=False),
-        ]
+    at: Marker = place()
+    area: SX = numbers(3, limit=NOT_NEGATIVE, alone=lambda area: [area] * 3)
+    density: SX = not_negative(1.225)
+    linear: SX = not_negative(0)
+    wind: SX = numbers(3, (0, 0, 0))
+    air: Marker = place("ground")
 
     def places(self) -> Sequence[Marker]:
         return (self.air, self.at)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         v = m.rotation(self.at).T @ _through(m, self.at, self.air, self.wind)
-        speed = ca.sqrt(ca.sumsqr(v) + STILL**2)
+        # with a slope at rest; the drag at speeds that this changes is ε² of that at one
+        speed = ca.sqrt(ca.sumsqr(v) + SMOOTH)
         force = -(self.density / 2 * speed * self.area + self.linear) * v
         return [Wrench(self.at, m.rotation(self.at) @ force, SX.zeros(3))]
 
@@ -77,26 +63,12 @@ class Propeller(Force):
 
     drawn_as = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        at: Place,
-        diameter: Number,
-        thrust: Numbers,
-        torque: Numbers = 0,
-        density: Number = 1.225,
-        air: Place = "ground",
-    ) -> None:
-        self.name, self.at, self.air = name, marker_on(at), marker_on(air)
-        self.diameter, self.density = scalar(diameter, "diameter"), scalar(density, "density")
-        self.thrust, self.torque = (
-            _some(value, [value, 0], what)
-            for what, value in (("thrust", thrust), ("torque", torque))
-        )
-        self.limits = [
-            Limit("diameter", self.diameter),
-            Limit("density", self.density, positive=False),
-        ]
+    at: Marker = place()
+    diameter: SX = positive()
+    thrust: SX = numbers(2, alone=lambda c: [c, 0])
+    torque: SX = numbers(2, 0, alone=lambda c: [c, 0])
+    density: SX = not_negative(1.225)
+    air: Marker = place("ground")
 
     def places(self) -> Sequence[Marker]:
         return (self.air, self.at)
@@ -113,7 +85,7 @@ class Propeller(Force):
         return [Wrench(self.at, thrust * z, -torque * D * z)]
 
 
-class HydraulicCylinder(Force):
+class HydraulicCylinder(ForceAlong):
     """A double-acting cylinder on the line between two places, with oil that gives way: it pushes
     them apart with p₁A₁ − p₂A₂.
 
@@ -131,73 +103,48 @@ class HydraulicCylinder(Force):
     damping: c of the force c l̇ along the cylinder.
     """
 
-    passive = True
-
-    def __init__(
-        self,
-        name: str,
-        a: Place,
-        b: Place,
-        length: Number,
-        areas: Vector,
-        volumes: Vector,
-        bulk_modulus: Number,
-        pressure: Number = 0,
-        oil: Vector = (0, 0),
-        damping: Number = 0,
-    ) -> None:
-        self.name, self.a, self.b = name, marker_on(a), marker_on(b)
-        self.length, self.areas = scalar(length, "length"), column(areas, 2, "areas")
-        self.volumes, self.oil = column(volumes, 2, "volumes"), column(oil, 2, "oil")
-        self.bulk_modulus = scalar(bulk_modulus, "bulk_modulus")
-        self.pressure, self.damping = scalar(pressure, "pressure"), scalar(damping, "damping")
-        self.limits = [
-            Limit("length", self.length),
-            Limit("bulk_modulus", self.bulk_modulus),
-            *(Limit("areas", each, positive=False) for each in ca.vertsplit(self.areas)),
-            *(Limit("volumes", each) for each in ca.vertsplit(self.volumes)),
-            Limit("pressure", self.pressure, positive=False),
-            Limit("damping", self.damping, positive=False),
-        ]
+    a: Marker = place()
+    b: Marker = place()
+    length: SX = positive()
+    areas: SX = numbers(2, limit=NOT_NEGATIVE)
+    volumes: SX = numbers(2, limit=Limit)
+    bulk_modulus: SX = positive()
+    pressure: SX = not_negative(0)
+    oil: SX = numbers(2, (0, 0))
+    damping: SX = not_negative(0)
 
     def places(self) -> Sequence[Marker]:
         return (self.a, self.b)
 
-    def _line(self, m: Motion) -> Measure:
-        return measured(m, self.places(), lambda p, R: ca.norm_2(p[1] - p[0]))[0]
+    def along(self, m: Motion) -> list[Measure]:
+        return [distance(m, self.a, self.b)]
 
-    def _oil(self, stroke: SX) -> tuple[SX, SX]:
+    def _oil(self, x: Measure) -> tuple[SX, SX]:
         """Volumes of the chambers, and of the oil in them without more pressure."""
+        stroke = x.value - self.length
         return self.volumes + ca.vertcat(1, -1) * self.areas * stroke, self.volumes + self.oil
 
     def pressures(self, m: Motion) -> SX:
         """p₁ and p₂."""
-        room, oil = self._oil(self._line(m).value - self.length)
+        return self._pressures(*self.along(m))
+
+    def _pressures(self, x: Measure) -> SX:
+        room, oil = self._oil(x)
         return ca.fmax(0, self.pressure + self.bulk_modulus * ca.log(oil / room))
 
-    def potential(self, m: Motion) -> SX:
+    def energy(self, x: Measure) -> SX:
         """−∫ p dV, up to where the oil cavitates."""
-        room, oil = self._oil(self._line(m).value - self.length)
+        room, oil = self._oil(x)
         full = ca.fmin(room, oil * ca.exp(self.pressure / self.bulk_modulus))
         stored = self.bulk_modulus * (full * ca.log(full / oil) - full)
         return ca.sum1(stored - self.pressure * full)
 
-    def conservative(self, m: Motion) -> list[Action]:
-        first, second = ca.vertsplit(self.pressures(m) * self.areas)
-        return self._line(m).pushed(first - second)
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        line = self._line(m)
-        return [] if self.damping.is_zero() else line.pushed(-self.damping * line.rate)
+    def pull(self, x: Measure) -> SX:
+        first, second = ca.vertsplit(self._pressures(x) * self.areas)
+        return second - first
 
 
 def _through(m: Motion, at: Marker, air: Marker, wind: SX) -> SX:
     """Velocity of a place through the air, which moves with its own place."""
     moving = velocity_at(m, air, m.position(at)) + m.rotation(air) @ wind
     return m.velocity(at) - moving
-
-
-def _some(value: Any, alone: list[Any], what: str) -> SX:
-    """Several numbers; what one alone means."""
-    single = isinstance(value, (int, float)) or (isinstance(value, SX) and value.is_scalar())
-    return column(alone if single else value, len(alone), what)

@@ -17,25 +17,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 import numpy as np
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ...vectors import NOT_AN_EXPRESSION, scalar
+from ...numerics.tolerances import GIVEN
+from ...vectors import NOT_AN_EXPRESSION
 from ..bodies import Marker
 from ..constraints import Constraint
+from ..contact.pairs import velocity_at
+from ..declarations import argument, not_negative, positive
 from ..element import Action, Drawn, Element, Wrench
-from ..fields import Number, Vector
 from ..forces import Force
 from ..joints import Joint, JointOrName, Revolute, Rows
-from ..parameter_checks import Limit
-
-if TYPE_CHECKING:
-    from ..motion import Motion
-
+from ..motion import Motion
 
 PRESSURE_ANGLE = math.radians(20)  # of the usual cutters
 
@@ -55,7 +53,7 @@ class GearPair:
         self.distance, self.base = distance, pitch_radii * np.cos(cutter)
         self.tips = pitch_radii + m
         self.pitch = float(np.pi * m * np.cos(cutter))  # of the base circles
-        if distance < pitch_radii.sum() * (1 - 1e-12):
+        if distance < pitch_radii.sum() * (1 - GIVEN):
             raise ModelError(
                 f"the axes are {distance:g} apart, less than the sum {pitch_radii.sum():g} of the "
                 "pitch radii: the teeth would overlap"
@@ -79,22 +77,26 @@ def involute(x: float) -> float:
     return float(np.tan(x) - x)
 
 
+def _revolute(joint: JointOrName, _: str) -> Joint:
+    if not isinstance(joint, Joint) or not isinstance(joint.kind, Revolute):
+        raise ModelError(f"gears sit on revolute joints, got {shown(joint)}")
+    return joint
+
+
 class Gears(Element):
     """Two gears on revolute joints with parallel axes, of the same sense, on one carrier."""
 
     drawn_as: Drawn = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        pinion: JointOrName,
-        wheel: JointOrName,
-        teeth: Vector,
-        module: float,
-        pressure_angle: float = PRESSURE_ANGLE,
-    ) -> None:
-        self.name, self.turning = name, (_revolute(pinion), _revolute(wheel))
-        self.pair = GearPair(teeth, module, _distance(*self.turning), pressure_angle)
+    pinion: Joint = argument("JointOrName", "joint", _revolute)
+    wheel: Joint = argument("JointOrName", "joint", _revolute)
+    teeth: Any = argument("Vector", "numbers")
+    module: float = argument("float", "number")
+    pressure_angle: float = argument("float", "number", default=PRESSURE_ANGLE)
+
+    def __post_init__(self) -> None:
+        self.turning = self.pinion, self.wheel
+        self.pair = GearPair(self.teeth, self.module, _distance(*self.turning), self.pressure_angle)
         self.axles = [joint.child for joint in self.turning]
 
     def places(self) -> Sequence[Marker]:
@@ -126,10 +128,7 @@ class RigidGears(Gears, Constraint):
     def velocity(self, m: Motion) -> Rows:
         (a, b), (r1, r2) = (m.position(axle) for axle in self.axles), self.pair.base
         point = (r2 * a + r1 * b) / (r1 + r2)
-        v1, v2 = (
-            m.velocity(x) + ca.cross(m.angular_velocity(x), point - m.position(x))
-            for x in self.axles
-        )
+        v1, v2 = (velocity_at(m, axle, point) for axle in self.axles)
         return [("", ca.dot(self.across(m, 1, np.cos(self.pair.alpha)), v1 - v2))]
 
 
@@ -154,37 +153,26 @@ class InvoluteGears(Gears, Force):
 
     passive = True
 
-    def __init__(
-        self,
-        name: str,
-        pinion: JointOrName,
-        wheel: JointOrName,
-        teeth: Vector,
-        module: float,
-        stiffness: Number,
-        damping: Number = 0,
-        pressure_angle: float = PRESSURE_ANGLE,
-        rounding: Number | None = None,
-    ) -> None:
-        super().__init__(name, pinion, wheel, teeth, module, pressure_angle)
-        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
-        self.rounding = scalar(2.5 * module if rounding is None else rounding, "rounding")
-        self.limits = [
-            Limit("stiffness", self.stiffness, hint="; for rigid teeth use rigid_gears"),
-            Limit("damping", self.damping, positive=False),
-            Limit("rounding", self.rounding),
-        ]
+    stiffness: SX = positive(hint="; for rigid teeth use rigid_gears")
+    damping: SX = not_negative(0)
+    pressure_angle: float = argument("float", "number", default=PRESSURE_ANGLE)
+    rounding: SX = positive(None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rounding is None:
+            self.rounding = SX(2.5 * self.module)
 
     def lead(self, m: Motion) -> SX:
         """r₁ φ₁ + r₂ φ₂: by how much the pinion is ahead, along the line of action."""
         return ca.dot(SX(self.pair.base), self._angles(m))
 
     def flanks(self, m: Motion) -> Iterator[tuple[int, SX, SX]]:
-        """Of every pair of flanks: side, gap, and the lever arms −∂gap/∂φ."""
+        """Side, gap, and the lever arms −∂gap/∂φ of every pair of flanks."""
         phi, pair, (r1, r2) = self._angles(m), self.pair, self.pair.base
-        lead = self._within(self.lead(m), -pair.pitch / 2)
+        lead = self._wrap(self.lead(m), -pair.pitch / 2)
         for side in (1, -1):
-            enters = self._within(pair.start + side * r1 * phi[0], pair.first)
+            enters = self._wrap(pair.start + side * r1 * phi[0], pair.first)
             for k in range(-1, int(np.ceil(pair.contact_ratio)) + 1):
                 s = enters + k * pair.pitch
                 beyond = ca.fmax(0, s - pair.last) - ca.fmax(0, pair.first - s)
@@ -199,7 +187,7 @@ class InvoluteGears(Gears, Force):
         return [
             wrench
             for side, gap, arms in self.flanks(m)
-            for wrench in self._pressed(m, side, arms, self.stiffness * ca.fmax(0, -gap))
+            for wrench in self._press(m, side, arms, self.stiffness * ca.fmax(0, -gap))
         ]
 
     def nonconservative(self, m: Motion) -> list[Action]:
@@ -209,17 +197,17 @@ class InvoluteGears(Gears, Force):
         wrenches: list[Action] = []
         for side, gap, arms in self.flanks(m):
             damped = ca.fmax(-1, self.damping * ca.dot(arms, rates))  # teeth do not pull
-            wrenches += self._pressed(m, side, arms, self.stiffness * ca.fmax(0, -gap) * damped)
+            wrenches += self._press(m, side, arms, self.stiffness * ca.fmax(0, -gap) * damped)
         return wrenches
 
     def _angles(self, m: Motion) -> SX:
         return ca.vertcat(*(m.coordinate(joint) for joint in self.joints()))
 
-    def _within(self, x: SX, least: float) -> SX:
+    def _wrap(self, x: SX, least: float) -> SX:
         """x by whole pitches, from ``least`` on."""
         return x - self.pair.pitch * ca.floor((x - least) / self.pair.pitch)
 
-    def _pressed(self, m: Motion, side: int, arms: SX, size: SX) -> list[Action]:
+    def _press(self, m: Motion, side: int, arms: SX, size: SX) -> list[Action]:
         """A force on the wheel with these lever arms, and its reaction on the pinion."""
         force = size * self.across(m, side, side * ca.sum1(arms) / self.pair.distance)
         axis = self.axis(m)
@@ -229,14 +217,8 @@ class InvoluteGears(Gears, Force):
         ]
 
 
-def _revolute(joint: JointOrName) -> Joint:
-    if not isinstance(joint, Joint) or not isinstance(joint.kind, Revolute):
-        raise ModelError(f"gears sit on revolute joints, got {shown(joint)}")
-    return joint
-
-
 def _axis(joint: Joint) -> SX:
-    axis: SX = joint.kind.e  # type: ignore[attr-defined]
+    axis: SX = joint.kind.axis  # type: ignore[attr-defined]
     return axis
 
 
@@ -252,7 +234,7 @@ def _distance(pinion: Joint, wheel: Joint) -> float:
     if not places.is_constant():
         raise ModelError("the places and axes of its joints must be plain numbers")
     n, other, apart = np.array(ca.evalf(ca.densify(places))).T
-    if n @ other < 1 - 1e-12:
+    if np.linalg.norm(n - other) > GIVEN:
         raise ModelError("the axes of both joints must be parallel, and of one sense")
     return float(np.linalg.norm(apart - n * (n @ apart)))
 

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ..bodies import Marker, Place, marker_on
+from ..bodies import Marker
 from ..constraints import Constraint
-from ..contact.friction import Friction, FrictionLaw
-from ..element import Action, Wrench
+from ..contact.friction import Friction
+from ..contact.pairs import velocity_at
+from ..declarations import argument, place
+from ..element import Action, wrench_pair
 from ..joints import Chain, Joint, Rows
+from ..motion import Motion
 from ..transitions import move
 from .curves import Curve
 
-if TYPE_CHECKING:
-    from ..motion import Motion
+
+def _curve(value: Any, what: str) -> Curve:
+    if not isinstance(value, Curve):
+        raise ModelError(f"{what} must be one of mg.curves, got {shown(value)}")
+    return value
 
 
 class Guide(Constraint):
@@ -36,16 +42,14 @@ class Guide(Constraint):
     passive = True
     drawn_as = "nothing"
 
-    def __init__(
-        self, name: str, at: Place, on: Place, curve: Curve, friction: FrictionLaw = 0
-    ) -> None:
-        self.name, self.at, self.on = name, marker_on(at), marker_on(on)
-        if not isinstance(curve, Curve):
-            raise ModelError(f"curve must be one of mg.curves, got {shown(curve)}")
+    at: Marker = place()
+    on: Marker = place()
+    curve: Curve = argument("Curve", "object", _curve)
+    friction: Friction = argument("FrictionLaw", "friction", lambda x, _: Friction.of(x), 0)
+
+    def __post_init__(self) -> None:
         if self.at.body is self.on.body:
             raise ModelError(f"point and curve are both on body {self.on.body.name!r}")
-        self.curve, self.friction = curve, Friction.of(friction)
-        self.limits = [*curve.limits, *self.friction.limits]
 
     def places(self) -> Sequence[Marker]:
         return (self.on, self.at)
@@ -67,20 +71,15 @@ class Guide(Constraint):
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
         law = self.friction.loaded(self._slip(m))
-        return [] if law.is_zero() else self._pair(m, ca.norm_2(multipliers) * law)
+        if law.is_zero():
+            return []
+        return wrench_pair(m, self.on, self.at, ca.norm_2(multipliers) * law)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         if self.friction.viscous.is_zero():
             return []
-        return self._pair(m, self.friction.unloaded(self._slip(m)))
+        return wrench_pair(m, self.on, self.at, self.friction.unloaded(self._slip(m)))
 
     def _slip(self, m: Motion) -> SX:
         """Velocity of the point as seen from the curve."""
-        arm = m.position(self.at) - m.position(self.on)
-        carried = m.velocity(self.on) + ca.cross(m.angular_velocity(self.on), arm)
-        return m.velocity(self.at) - carried
-
-    def _pair(self, m: Motion, force: SX) -> list[Action]:
-        arm = m.position(self.at) - m.position(self.on)
-        back = Wrench(self.on, -force, -ca.cross(arm, force))
-        return [back, Wrench(self.at, force, SX.zeros(3))]
+        return m.velocity(self.at) - velocity_at(m, self.on, m.position(self.at))

@@ -8,19 +8,13 @@ has the charge as its coordinate.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from casadi import SX
 
-from ...vectors import scalar
+from ..declarations import coordinate, not_negative, number, positive
 from ..element import Action, Effort
-from ..fields import Number
 from ..forces import Force
-from ..joints import Coordinate, coordinate_name
-from ..parameter_checks import Limit
-
-if TYPE_CHECKING:
-    from ..motion import Motion
+from ..motion import Motion
 
 
 class DCMotor(Force):
@@ -35,24 +29,13 @@ class DCMotor(Force):
     resistance, inductance: R and L.
     """
 
-    def __init__(
-        self,
-        name: str,
-        joint: Coordinate,
-        voltage: Number,
-        constant: Number,
-        resistance: Number,
-        inductance: Number,
-    ) -> None:
-        self.name, self.joint = name, coordinate_name(joint)
-        self.voltage, self.constant = scalar(voltage, "voltage"), scalar(constant, "constant")
-        self.resistance = scalar(resistance, "resistance")
-        self.inductance = scalar(inductance, "inductance")
-        hint = "; where it does not matter, use torque with K (voltage − K ω)/R"
-        self.limits = [
-            Limit("resistance", self.resistance, positive=False),
-            Limit("inductance", self.inductance, hint=hint),
-        ]
+    joint: str = coordinate()
+    voltage: SX = number()
+    constant: SX = number()
+    resistance: SX = not_negative()
+    inductance: SX = positive(
+        hint="; where it does not matter, use torque with K (voltage − K ω)/R"
+    )
 
     @property
     def charge(self) -> str:

@@ -18,29 +18,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import casadi as ca
 from casadi import SX
 
 from ...arguments import flag
 from ...errors import ModelError
+from ...numerics.tolerances import KNOWN, TINY
 from ...vectors import scalar, symbol
 from ..bodies import Marker, Place, marker_on
 from ..constraints import Level
 from ..contact.switched import PointRows, PointState, Switched
+from ..declarations import argument, fraction, not_negative, positive
 from ..described import Described
-from ..element import Action
 from ..fields import Field, Number
-from ..forces import Force
 from ..joints import Rows
-from ..parameter_checks import Fraction, Limit
-from .measure import Measure, measured
-
-if TYPE_CHECKING:
-    from ..motion import Motion
-
-PARALLEL = 1e-6  # sin² of the angle between the axes of two pulleys up to which they are parallel
+from ..motion import Motion
+from ..parameter_checks import Limit
+from .measure import ForceAlong, Measure, measure
 
 
 class Pulley(Described):
@@ -57,7 +53,7 @@ class Pulley(Described):
 
 
 Node: TypeAlias = Annotated[Place | Pulley, Field("node")]
-"""What a rope passes."""
+"""A place or a pulley that a rope passes."""
 
 
 class RopePath:
@@ -75,12 +71,12 @@ class RopePath:
         self.limits = [limit for pulley in pulleys for limit in pulley.limits]
 
     def length(self, m: Motion) -> Measure:
-        """How long the rope has to be, with the whole turns on its drums."""
-        (length,) = measured(m, self.places, self._length)
+        """Length that the rope has to have, with the whole turns on its drums."""
+        (length,) = measure(m, self.places, self._length)
         wound = SX(0)
         for k in {0, len(self.nodes) - 1}:
             if isinstance(self.nodes[k], Pulley):
-                (arc,) = measured(m, self.places, partial(self._drum_arc, k))
+                (arc,) = measure(m, self.places, partial(self._drum_arc, k))
                 name = f"{self.name} on drum {k + 1}"
                 whole = m.turned(name, arc.value, partial(getattr, arc, "rate"))
                 wound += self.nodes[k].radius * (whole - arc.value)
@@ -116,8 +112,9 @@ class RopePath:
         D = D - n * out
         straight = ca.sqrt(ca.sumsqr(D) - offset**2)
         along = (straight * D - offset * ca.cross(n, D)) / ca.sumsqr(D)
-        # a root of what is negative is no number: axes that are not parallel have no such rope
-        parallel = 1e-300 * ca.sqrt(same**2 - 1 + PARALLEL)
+        # a root of what is negative is no number: axes that are inclined by an angle with a sine
+        # whose square is more than KNOWN have no rope that is known so well
+        parallel = TINY * ca.sqrt(same**2 - 1 + KNOWN)
         return ca.sqrt(straight**2 + out**2) + parallel, along
 
     def _arc(self, k: int, spans: list[tuple[SX, SX]], R: Sequence[SX]) -> SX:
@@ -141,7 +138,12 @@ def _marker(node: Any) -> Marker:
     return marker_on(place)
 
 
-class Rope(Force):
+def rope_path() -> Any:
+    """The argument ``path``: places and pulleys."""
+    return argument("Sequence[Node]", "list", item=Field("node"))
+
+
+class Rope(ForceAlong):
     """A rope along a ``path`` of places and pulleys, longer than ``length`` only under tension.
 
     It pulls with stiffness (l − length) + damping l̇ where it is longer by l − length, and never
@@ -151,27 +153,16 @@ class Rope(Force):
         that it is wound on.
     """
 
-    passive = True
     drawn_as = "line"
 
-    def __init__(
-        self,
-        name: str,
-        path: Sequence[Node],
-        length: Number,
-        stiffness: Number,
-        damping: Number = 0,
-    ) -> None:
-        self.name, self.path = name, RopePath(name, path)
-        self.length, self.stiffness = scalar(length, "length"), scalar(stiffness, "stiffness")
-        self.damping = scalar(damping, "damping")
-        hint = "; for a rope that does not stretch use rigid_rope"
-        self.limits = [
-            *self.path.limits,
-            Limit("length", self.length),
-            Limit("stiffness", self.stiffness, hint=hint),
-            Limit("damping", self.damping, positive=False),
-        ]
+    path: Any = rope_path()
+    length: SX = positive()
+    stiffness: SX = positive(hint="; for a rope that does not stretch use rigid_rope")
+    damping: SX = not_negative(0)
+
+    def __post_init__(self) -> None:
+        self.path = RopePath(self.name, self.path)
+        self.limits = [*self.path.limits, *self.limits]
         self.counts_turns = self.path.on_drums
 
     def places(self) -> Sequence[Marker]:
@@ -180,6 +171,9 @@ class Rope(Force):
     def spans(self) -> Sequence[tuple[Marker, Marker]]:
         return list(pairwise(self.path.places))
 
+    def along(self, m: Motion) -> list[Measure]:
+        return [self.path.length(m)]
+
     def stretch(self, m: Motion) -> SX:
         """l − length: by how much it is longer than it is without tension; negative where it hangs
         loose."""
@@ -187,31 +181,19 @@ class Rope(Force):
 
     def tension(self, m: Motion) -> SX:
         """Its tension."""
-        length = self.path.length(m)
-        return self._elastic(length) + self._damped(length)
+        (x,) = self.along(m)
+        return self.pull(x) + self.damped(x)
 
-    def _elastic(self, length: Measure) -> SX:
-        return self.stiffness * ca.fmax(0, length.value - self.length)
+    def energy(self, x: Measure) -> SX:
+        return self.stiffness * ca.fmax(0, x.value - self.length) ** 2 / 2
 
-    def _damped(self, length: Measure) -> SX:
-        if self.damping.is_zero():
-            return SX(0)
-        stretch = length.value - self.length  # negative where it hangs loose: no kink there
-        damped = ca.fmax(-self.stiffness * stretch, self.damping * length.rate)
+    def pull(self, x: Measure) -> SX:
+        return self.stiffness * ca.fmax(0, x.value - self.length)
+
+    def damped(self, x: Measure) -> SX:
+        stretch = x.value - self.length  # negative where it hangs loose: no kink there
+        damped = ca.fmax(-self.stiffness * stretch, self.damping * x.rate)
         return ca.if_else(stretch > 0, damped, 0)
-
-    def potential(self, m: Motion) -> SX:
-        return self.stiffness * ca.fmax(0, self.stretch(m)) ** 2 / 2
-
-    def conservative(self, m: Motion) -> list[Action]:
-        length = self.path.length(m)
-        return length.pushed(-self._elastic(length))
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        if self.damping.is_zero():
-            return []
-        length = self.path.length(m)
-        return length.pushed(-self._damped(length))
 
 
 class RigidRope(Switched):
@@ -227,26 +209,14 @@ class RigidRope(Switched):
 
     overlap = "ropes are too short at the start: {} m; change the start, or use rope"
 
-    def __init__(
-        self,
-        name: str,
-        path: Sequence[Node],
-        length: Number,
-        restitution: Number = 0.0,
-        rebound_threshold: Number = 1e-5,
-    ) -> None:
-        self.name, self.path, self.length = name, RopePath(name, path), scalar(length, "length")
-        self.restitution = scalar(restitution, "restitution")
-        self.rebound_threshold, self.taut = (
-            scalar(rebound_threshold, "rebound_threshold"),
-            symbol(f"{name}.touching"),
-        )
-        self.limits = [
-            *self.path.limits,
-            Limit("length", self.length),
-            Fraction("restitution", self.restitution),
-            Limit("rebound_threshold", self.rebound_threshold, positive=False),
-        ]
+    path: Any = rope_path()
+    length: SX = positive()
+    restitution: SX = fraction(0.0)
+    rebound_threshold: SX = not_negative(1e-5)
+
+    def __post_init__(self) -> None:
+        self.path, self.taut = RopePath(self.name, self.path), symbol(f"{self.name}.touching")
+        self.limits = [*self.path.limits, *self.limits]
 
     def places(self) -> Sequence[Marker]:
         return self.path.places
@@ -258,7 +228,7 @@ class RigidRope(Switched):
         return {f"{self.name}.touching": self.taut}
 
     def slack(self, m: Motion) -> SX:
-        """By how much it is longer than its way."""
+        """Its length less that of its way."""
         return self.length - self.path.length(m).value
 
     def position(self, m: Motion) -> Rows:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -12,14 +12,27 @@ from ...arguments import flag
 from ...errors import ModelError
 from ...vectors import column, scalar
 from ..constraints import Coupling
-from ..element import Action, Effort
-from ..fields import ByName, Number, Vector
-from ..forces import Force
-from ..joints import Coordinate, coordinate_name
+from ..declarations import (
+    argument,
+    coefficients,
+    coordinate,
+    coordinate_name,
+    not_negative,
+    number,
+    numbers,
+    positive,
+)
+from ..fields import Number, Vector
+from ..joints import Coordinate
+from ..motion import Motion
 from ..parameter_checks import Limit
+from .measure import ForceAlong, Measure, combination
 
-if TYPE_CHECKING:
-    from ..motion import Motion
+TIED = "; coordinates that are tied without spring are a coupling"
+
+
+def _read_crossed(value: Any, what: str = "crossed") -> bool:
+    return flag(what, value, ModelError)
 
 
 class Belt(Coupling):
@@ -38,8 +51,9 @@ class Belt(Coupling):
         radii: Vector,
         crossed: bool = False,
     ) -> None:
-        super().__init__(name, _around(first, second, radii, crossed))
-        self.limits = _radii_limits(radii)
+        sizes, crossed = column(radii, 2, "radii"), _read_crossed(crossed)
+        super().__init__(name, _belt_coefficients(*_two(first, second), sizes, crossed))
+        self.limits = [Limit("radii", r) for r in ca.vertsplit(sizes)]
 
 
 class RackAndPinion(Coupling):
@@ -57,7 +71,7 @@ class RackAndPinion(Coupling):
             raise ModelError("radius must not be zero; give that of the pitch circle")
 
 
-class ElasticCoupling(Force):
+class ElasticCoupling(ForceAlong):
     """Coordinates of joints tied by a spring: x = Σ c q − ``constant``, with ``coefficients`` c, is
     pushed back by stiffness x + damping ẋ. A shaft, a gear train, a chain; with play it is
     ``backlash``.
@@ -66,51 +80,25 @@ class ElasticCoupling(Force):
     stiffness, damping: along Σ c q.
     """
 
-    passive = True
-
-    def __init__(
-        self,
-        name: str,
-        coefficients: ByName,
-        stiffness: Number,
-        damping: Number = 0,
-        constant: Number = 0,
-    ) -> None:
-        stated = Coupling(name, coefficients, constant)
-        self.name, self.coefficients, self.constant = name, stated.coefficients, stated.constant
-        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
-        hint = "; coordinates that are tied without spring are a coupling"
-        self.limits = [
-            Limit("stiffness", self.stiffness, hint=hint),
-            Limit("damping", self.damping, positive=False),
-        ]
+    coefficients: Mapping[str, SX] = coefficients()
+    stiffness: SX = positive(hint=TIED)
+    damping: SX = not_negative(0)
+    constant: SX = number(0)
 
     def joints(self) -> Sequence[str]:
         return tuple(self.coefficients)
 
-    def twist(self, m: Motion) -> SX:
-        """x = Σ c q − constant."""
-        terms = (c * m.coordinate(joint) for joint, c in self.coefficients.items())
-        return sum(terms, -self.constant)
+    def along(self, m: Motion) -> list[Measure]:
+        return [combination(m, self.coefficients, self.constant)]
 
-    def potential(self, m: Motion) -> SX:
-        return self.stiffness * self.twist(m) ** 2 / 2
+    def energy(self, x: Measure) -> SX:
+        return self.stiffness * x.value**2 / 2
 
-    def conservative(self, m: Motion) -> list[Action]:
-        return self.pushed(-self.stiffness * self.twist(m))
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        if self.damping.is_zero():
-            return []
-        rate = sum((c * m.speed(joint) for joint, c in self.coefficients.items()), SX(0))
-        return self.pushed(-self.damping * rate)
-
-    def pushed(self, effort: SX) -> list[Action]:
-        """The actions of an effort along x."""
-        return [Effort(joint, c * effort) for joint, c in self.coefficients.items()]
+    def pull(self, x: Measure) -> SX:
+        return self.stiffness * x.value
 
 
-class ElasticBelt(Force):
+class ElasticBelt(ForceAlong):
     """A belt that stretches, on two pulleys of ``radii`` r₁, r₂: with e = r₁ φ₁ − r₂ φ₂ (+,
     ``crossed``) its spans pull with pretension ± stiffness e, as long as that is positive.
 
@@ -121,46 +109,38 @@ class ElasticBelt(Force):
     pretension: tension of both spans where nothing turns them.
     """
 
-    passive = True
+    first: str = coordinate()
+    second: str = coordinate()
+    radii: SX = numbers(2, limit=Limit)
+    stiffness: SX = positive(hint=TIED)
+    damping: SX = not_negative(0)
+    pretension: SX = not_negative(0)
+    crossed: bool = argument("bool", "flag", _read_crossed, False)
 
-    def __init__(
-        self,
-        name: str,
-        first: Coordinate,
-        second: Coordinate,
-        radii: Vector,
-        stiffness: Number,
-        damping: Number = 0,
-        pretension: Number = 0,
-        crossed: bool = False,
-    ) -> None:
-        self.name, around = name, _around(first, second, radii, crossed)
-        self.spring = ElasticCoupling(name, around, stiffness, damping)
-        self.pretension = scalar(pretension, "pretension")
-        self.limits = [
-            *_radii_limits(radii),
-            *self.spring.limits,
-            Limit("pretension", self.pretension, positive=False),
-        ]
+    def __post_init__(self) -> None:
+        self.around = _belt_coefficients(self.first, self.second, self.radii, self.crossed)
 
     def joints(self) -> Sequence[str]:
-        return self.spring.joints()
+        return tuple(self.around)
+
+    def along(self, m: Motion) -> list[Measure]:
+        return [combination(m, self.around, SX(0))]
 
     def tensions(self, m: Motion) -> tuple[SX, SX]:
-        """Of the span that the first pulley pulls as it turns forward, and of the other one."""
-        pull = self.spring.stiffness * self.spring.twist(m)
+        """Tension of the span that the first pulley pulls as it turns forward, and of the other."""
+        return self._tensions(*self.along(m))
+
+    def _tensions(self, x: Measure) -> tuple[SX, SX]:
+        pull = self.stiffness * x.value
         return ca.fmax(0, self.pretension + pull), ca.fmax(0, self.pretension - pull)
 
-    def potential(self, m: Motion) -> SX:
-        tight, slack = self.tensions(m)
-        return (tight**2 + slack**2) / (2 * self.spring.stiffness)
+    def energy(self, x: Measure) -> SX:
+        tight, slack = self._tensions(x)
+        return (tight**2 + slack**2) / (2 * self.stiffness)
 
-    def conservative(self, m: Motion) -> list[Action]:
-        tight, slack = self.tensions(m)
-        return self.spring.pushed(slack - tight)
-
-    def nonconservative(self, m: Motion) -> list[Action]:
-        return self.spring.nonconservative(m)
+    def pull(self, x: Measure) -> SX:
+        tight, slack = self._tensions(x)
+        return tight - slack
 
 
 def _two(first: Any, second: Any) -> tuple[str, str]:
@@ -171,11 +151,7 @@ def _two(first: Any, second: Any) -> tuple[str, str]:
     return names
 
 
-def _around(first: Any, second: Any, radii: Any, crossed: bool) -> dict[str, SX]:
+def _belt_coefficients(first: str, second: str, radii: SX, crossed: bool) -> dict[str, SX]:
     """The coefficients of r₁ φ₁ ∓ r₂ φ₂."""
-    names, (r1, r2) = _two(first, second), ca.vertsplit(column(radii, 2, "radii"))
-    return {names[0]: r1, names[1]: r2 if flag("crossed", crossed, ModelError) else -r2}
-
-
-def _radii_limits(radii: Any) -> list[Limit]:
-    return [Limit("radii", r) for r in ca.vertsplit(column(radii, 2, "radii"))]
+    _two(first, second)
+    return {first: radii[0], second: radii[1] if crossed else -radii[1]}

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 from casadi import SX
 
 from ...errors import ModelError, shown
-from ...vectors import axis as read_axis
+from ...numerics.tolerances import EPSILON, SMOOTH
 from ...vectors import column, scalar
-from ..bodies import Marker, Place, marker_on
+from ..bodies import Marker
 from ..constraints import Constraint
 from ..contact.pairs import velocity_at
+from ..declarations import argument, direction, not_negative, number, place, positive
 from ..described import Described
-from ..element import Action, Wrench
-from ..fields import Axis, Number, Vector
+from ..element import Action, wrench_pair
+from ..fields import Number, Vector
 from ..forces import Force
 from ..joints import Rows
+from ..motion import Motion
 from ..parameter_checks import Limit, UnitLength
-
-if TYPE_CHECKING:
-    from ..motion import Motion
-
-STILL = 1e-12  # a slip beside which nothing is seen
 
 
 class OmniWheel(Constraint):
@@ -39,19 +36,11 @@ class OmniWheel(Constraint):
 
     drawn_as = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        wheel: Place,
-        radius: Number,
-        axis: Axis = "y",
-        rollers: Number = 0,
-        floor: Place = "ground",
-    ) -> None:
-        self.name, self.wheel, self.floor = name, marker_on(wheel), marker_on(floor)
-        self.radius, self.axis = scalar(radius, "radius"), read_axis(axis)
-        self.rollers = scalar(rollers, "rollers")
-        self.limits = [Limit("radius", self.radius), UnitLength("axis", ca.norm_2(self.axis))]
+    wheel: Marker = place()
+    radius: SX = positive()
+    axis: SX = direction("y", UnitLength)
+    rollers: SX = number(0)
+    floor: Marker = place("ground")
 
     def places(self) -> Sequence[Marker]:
         return (self.floor, self.wheel)
@@ -66,7 +55,7 @@ class OmniWheel(Constraint):
 
 
 class TyreLaw(Described):
-    """How a tyre pushes for a slip."""
+    """A law of the force of a tyre."""
 
     limits: Sequence[Limit] = ()
 
@@ -89,7 +78,8 @@ class LinearTyre(TyreLaw):
 
     def forces(self, slip: SX, load: SX) -> SX:
         wanted = ca.vertcat(self.longitudinal * slip[0], self.cornering * slip[1])
-        size = ca.sqrt(ca.sumsqr(wanted) + STILL**2)
+        stiff = self.longitudinal**2 + self.cornering**2
+        size = ca.sqrt(ca.sumsqr(wanted) + SMOOTH * stiff)  # with a slope where nothing slips
         return wanted * ca.fmin(1, self.friction * load / size)
 
 
@@ -112,22 +102,22 @@ class MagicFormula(TyreLaw):
         self.longitudinal = column(longitudinal, 8, "longitudinal")
 
     def forces(self, slip: SX, load: SX) -> SX:
-        size = ca.sqrt(ca.sumsqr(slip) + STILL**2)
+        size = ca.sqrt(ca.sumsqr(slip) + SMOOTH)
         along = self.braking(100 * size, load)
         across = self.side(180 / ca.pi * ca.atan(size), load)
         return slip / size * ca.vertcat(along, across)
 
     def side(self, angle: Any, load: Any) -> SX:
         """The side force (N) for a slip angle in degrees and a load in newtons."""
-        a, F = self.lateral, _kilo(load)
+        a, F = self.lateral, _kilonewtons(load)
         BCD = a[2] * ca.sin(a[3] * ca.atan(a[4] * F))
-        return self._magic(a, 1.30, BCD, SX(angle), F) * _loaded(F)
+        return self._magic(a, 1.30, BCD, SX(angle), F) * _load_factor(F)
 
     def braking(self, slip: Any, load: Any) -> SX:
         """The force along (N) for a slip in per cent and a load in newtons."""
-        a, F = self.longitudinal, _kilo(load)
+        a, F = self.longitudinal, _kilonewtons(load)
         BCD = (a[2] * F**2 + a[3] * F) / ca.exp(a[4] * F)
-        return self._magic(a, 1.65, BCD, SX(slip), F) * _loaded(F)
+        return self._magic(a, 1.65, BCD, SX(slip), F) * _load_factor(F)
 
     @staticmethod
     def _magic(a: SX, C: float, BCD: SX, x: SX, F: SX) -> SX:
@@ -136,16 +126,23 @@ class MagicFormula(TyreLaw):
         return D * ca.sin(C * ca.atan(Bx - E * (Bx - ca.atan(Bx))))
 
 
-LEAST = 1e-12  # kN: B is 0/0 without load
+def _kilonewtons(load: Any) -> SX:
+    """The load in kilonewtons, and never nothing, where B is 0/0."""
+    return SX(load) / 1000 + EPSILON
 
 
-def _kilo(load: Any) -> SX:
-    return SX(load) / 1000 + LEAST
-
-
-def _loaded(F: SX) -> SX:
+def _load_factor(F: SX) -> SX:
     """One, but zero without load."""
-    return 1 - LEAST / F
+    return 1 - EPSILON / F
+
+
+def _tyre_law(value: Any, what: str) -> TyreLaw:
+    if not isinstance(value, TyreLaw):
+        raise ModelError(
+            f"{what} must be that of a tyre, such as mg.LinearTyre(8e4, 6e4) or mg.MagicFormula(), "
+            f"got {shown(value)}"
+        )
+    return value
 
 
 class Tyre(Force):
@@ -164,33 +161,14 @@ class Tyre(Force):
     passive = True
     drawn_as = "nothing"
 
-    def __init__(
-        self,
-        name: str,
-        wheel: Place,
-        radius: Number,
-        stiffness: Number,
-        law: TyreLaw,
-        damping: Number = 0,
-        axis: Axis = "y",
-        regularization: Number = 0.1,
-        road: Place = "ground",
-    ) -> None:
-        if not isinstance(law, TyreLaw):
-            raise ModelError(
-                "law must be that of a tyre, such as mg.LinearTyre(8e4, 6e4) or mg.MagicFormula(), "
-                f"got {shown(law)}"
-            )
-        self.name, self.wheel, self.road = name, marker_on(wheel), marker_on(road)
-        self.radius, self.axis, self.law = scalar(radius, "radius"), read_axis(axis), law
-        self.stiffness, self.damping = scalar(stiffness, "stiffness"), scalar(damping, "damping")
-        self.regularization = scalar(regularization, "regularization")
-        self.limits = [
-            *(Limit(w, getattr(self, w)) for w in ("radius", "stiffness", "regularization")),
-            Limit("damping", self.damping, positive=False),
-            UnitLength("axis", ca.norm_2(self.axis)),
-            *law.limits,
-        ]
+    wheel: Marker = place()
+    radius: SX = positive()
+    stiffness: SX = positive()
+    law: TyreLaw = argument("TyreLaw", "object", _tyre_law)
+    damping: SX = not_negative(0)
+    axis: SX = direction("y", UnitLength)
+    regularization: SX = positive(0.1)
+    road: Marker = place("ground")
 
     def places(self) -> Sequence[Marker]:
         return (self.road, self.wheel)
@@ -231,17 +209,12 @@ class Tyre(Force):
 
     def conservative(self, m: Motion) -> list[Action]:
         point, depth, up = self.contact(m)
-        return self._pair(m, point, self.stiffness * ca.fmax(0, depth) * up)
+        push = self.stiffness * ca.fmax(0, depth) * up
+        return wrench_pair(m, self.road, self.wheel, push, at=point)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         point, depth, up = self.contact(m)
         load, (slip, along, across) = self.load(m), self.slips(m)
-        pushed = ca.horzcat(along, across) @ self.law.forces(slip, load)
+        grip = ca.horzcat(along, across) @ self.law.forces(slip, load)
         damped = load - self.stiffness * ca.fmax(0, depth)
-        return self._pair(m, point, pushed + damped * up)
-
-    def _pair(self, m: Motion, point: SX, force: SX) -> list[Action]:
-        return [
-            Wrench(marker, sign * force, ca.cross(point - m.position(marker), sign * force))
-            for marker, sign in ((self.wheel, 1), (self.road, -1))
-        ]
+        return wrench_pair(m, self.road, self.wheel, grip + damped * up, at=point)

@@ -26,7 +26,7 @@ static long first_row(long n, const double *table, long *rows, long count, long 
         for (long i = 0; i < count; i++) {
             const double *row = table + rows[i] * width;
             double ratio = row[k < 0 ? width - 1 : k] / (column < 0 ? -1 : row[column]);
-            if (fabs(ratio - best) <= ZERO * fmax(1, fabs(best))) rows[left++] = rows[i];
+            if (fabs(ratio - best) <= RANK * fmax(1, fabs(best))) rows[left++] = rows[i];
         }
         count = left;
         for (long i = 0; k < 0 && i < count; i++)
@@ -65,7 +65,7 @@ static int lemke(Contacts *c, long n, double *table, double *z) {
         }
         entering = leaving < n ? leaving + n : leaving - n, count = 0;
         for (long i = 0; i < n; i++) {
-            if (table[i * width + entering] > ZERO) rows[count++] = i;
+            if (table[i * width + entering] > RANK) rows[count++] = i;
             if (basis[i] == 2 * n) preferred = i;
         }
         if (!count) return 0;
@@ -151,7 +151,7 @@ static void residual(long n, const double *W, const double *right, long count, c
         double limit = friction * fmax(load, 0);
         if (!(load > 0)) memset(limits, 0, (size_t)n * sizeof(double));
         for (long k = 0; k < s->tangents; k++) along[k] = x[s->tangent + k] - a[s->tangent + k];
-        length = fmax(sqrt(along[0] * along[0] + along[1] * along[1]), 1e-100);
+        length = fmax(sqrt(along[0] * along[0] + along[1] * along[1]), TINY);
         for (long k = 0; k < s->tangents; k++) {
             long t = s->tangent + k;
             double *own = slope + t * n;
@@ -175,13 +175,14 @@ static void residual(long n, const double *W, const double *right, long count, c
     }
 }
 
-/* a = W x + c; zero where nothing is left but rounding, of large forces on something light. */
+/* a = W x + c; zero where no more is left than the forces are solved for to, and that may be ten times as much as there was
+   where they were. */
 static void responses(long n, const double *W, const double *right, const double *x, double *a) {
     for (long i = 0; i < n; i++) {
-        double terms = 0;
+        double terms = fabs(right[i]);
         a[i] = dotted(n, W + i * n, x) + right[i];
         for (long j = 0; j < n; j++) terms += fabs(W[i * n + j] * x[j]);
-        if (fabs(a[i]) <= ROUNDING * terms) a[i] = 0;
+        if (fabs(a[i]) <= 10 * MET * terms) a[i] = 0;
     }
 }
 
@@ -196,9 +197,9 @@ static double with_true_cones(Contacts *c, long n, const double *W, const double
         residual(n, W, right, count, sites, x, a, limits, left, slope);
         double size = largest(n, left) / fmax(1, largest(n, x));
         if (size < least) memcpy(best, x, (size_t)n * sizeof(double)), least = size;
-        else if (least < EXACT) break;
+        else if (least < MET) break;
         if (size == 0) break;
-        least_squares(c, n, n, slope, left, 1e-12, step);
+        least_squares(c, n, n, slope, left, step);
         for (long i = 0; i < n; i++) x[i] -= step[i];
     }
     memcpy(x, best, (size_t)n * sizeof(double));
@@ -213,36 +214,55 @@ static int solve_once(Contacts *c, long n, const double *W, const double *right,
     double *start = numbers(c, n), *rough = numbers(c, n), *firm = numbers(c, n * n);
     int is_known = 0;
     for (long i = 0; i < n; i++) start[i] = -right[i];
-    least_squares(c, n, n, W, start, 1e-12, x);
+    least_squares(c, n, n, W, start, x);
     double left = with_true_cones(c, n, W, right, count, sites, x);
-    for (int k = 0; k < 6 && !(left < EXACT); k++) {
+    for (int k = 0; k < 6 && !(left < MET); k++) {
         Mark inner = marked(c);
         memcpy(firm, W, (size_t)(n * n) * sizeof(double));
-        for (long i = 0; i < n; i++) firm[i * n + i] += FIRM[k % 2];
+        for (long i = 0; i < n; i++) firm[i * n + i] += k % 2 ? WELL_HELD : 0; /* gives way a little */
         int found = by_polygons(c, n, firm, right, count, sites, SIDES[k / 2], start);
         back_to(c, inner);
         if (!found) continue;
         memcpy(x, start, (size_t)n * sizeof(double));
         left = with_true_cones(c, n, W, right, count, sites, x);
-        if (FIRM[k % 2] == 0) memcpy(rough, start, (size_t)n * sizeof(double)), is_known = 1;
+        if (k % 2 == 0) memcpy(rough, start, (size_t)n * sizeof(double)), is_known = 1;
     }
-    if (!(left < EXACT)) memcpy(x, rough, (size_t)n * sizeof(double));
+    if (!(left < MET)) memcpy(x, rough, (size_t)n * sizeof(double));
     back_to(c, mark);
-    return left < EXACT || is_known;
+    return left < MET || is_known;
+}
+
+/* Numbers that bring the responses of all sites near the largest, so that forces on something light, or in other units, are
+   solved for as well as others: powers of two, and one within a factor of 1000, see numerics/scales.py. */
+static void even_sites(long n, const double *W, double largest_of_all, long count, const Site *sites, double *even) {
+    for (const Site *s = sites; s < sites + count; s++) {
+        double most = 0;
+        for (long k = 0; k < s->normals; k++) most = fmax(most, W[(s->normal + k) * (n + 1)]);
+        for (long k = 0; k < s->tangents; k++) most = fmax(most, W[(s->tangent + k) * (n + 1)]);
+        double by = most > 0 ? exp2(10 * round(-log2(sqrt(most / largest_of_all)) / 10)) : 1;
+        for (long k = 0; k < s->normals; k++) even[s->normal + k] = by;
+        for (long k = 0; k < s->tangents; k++) even[s->tangent + k] = by;
+    }
 }
 
 /* The forces x at all rows, 0 if there are none: sites stick or slide, those that slide with what would hold them are given
    sliding friction, until none is left. */
 static int solve(Contacts *c, long n, const double *W, const double *right, long count, const Site *given, double *x) {
     Mark mark = marked(c);
-    double *scaled = numbers(c, n * n), *units = numbers(c, n), *a = numbers(c, n), scale_of = 1e-300;
+    double *scaled = numbers(c, n * n), *units = numbers(c, n), *a = numbers(c, n), *even = numbers(c, n), scale_of = TINY, size = TINY;
     Site *sites = (Site *)(void *)numbers(c, count * (long)((sizeof(Site) + sizeof(double) - 1) / sizeof(double)));
     for (long i = 0; i < n; i++) scale_of = fmax(scale_of, W[i * n + i]);
-    double size = fmax(largest(n, right), 1e-300);
-    for (long s = 0; s < count; s++) sites[s] = given[s], size = fmax(size, scale_of * given[s].load * given[s].holding);
-    for (long s = 0; s < count; s++) sites[s].load *= scale_of / size;
-    for (long i = 0; i < n * n; i++) scaled[i] = W[i] / scale_of;
-    for (long i = 0; i < n; i++) units[i] = right[i] / size;
+    even_sites(n, W, scale_of, count, given, even);
+    in_units(n, n, W, even, even, scaled);
+    for (long i = 0; i < n * n; i++) scaled[i] /= scale_of;
+    for (long i = 0; i < n; i++) units[i] = right[i] * even[i], size = fmax(size, fabs(units[i]));
+    for (long s = 0; s < count; s++) {
+        sites[s] = given[s];
+        if (sites[s].tangents) sites[s].load *= scale_of / even[sites[s].tangent];
+        size = fmax(size, sites[s].load * sites[s].holding);
+    }
+    for (long s = 0; s < count; s++) sites[s].load /= size;
+    for (long i = 0; i < n; i++) units[i] /= size;
     int found = 1, weaker = 1;
     while (found && weaker) {
         found = solve_once(c, n, scaled, units, count, sites, x), weaker = 0;
@@ -250,10 +270,10 @@ static int solve(Contacts *c, long n, const double *W, const double *right, long
         for (Site *s = sites; s < sites + count && found; s++) {
             double speed = 0;
             for (long k = 0; k < s->tangents; k++) speed = hypot(speed, a[s->tangent + k]);
-            if (finds(s) && speed > SLIDES && s->holding != s->friction) s->holding = s->friction, weaker = 1;
+            if (finds(s) && speed > 0 && s->holding != s->friction) s->holding = s->friction, weaker = 1;
         }
     }
-    for (long i = 0; i < n; i++) x[i] *= size / scale_of;
+    for (long i = 0; i < n; i++) x[i] *= even[i] * size / scale_of;
     back_to(c, mark);
     return found;
 }

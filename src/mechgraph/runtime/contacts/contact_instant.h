@@ -7,7 +7,7 @@ typedef struct {
     long count, rows, is_armed, *chosen, *first, *normals, *tangents;
     double *arms, *loads; /* of flat rings AROUND arms each, `radii` long; normal forces that are known */
     double *radii;        /* 0: not flat */
-    double *D, *velocity, *change, *Y, *W, *c; /* `change` has a row for each row */
+    double *D, *velocity, *size, *change, *Y, *W, *c; /* `size`: of the terms of `velocity`; `change` has a row for each row */
     Terms terms;
 } ContactInstant;
 
@@ -22,7 +22,8 @@ static void add_row(const Contacts *c, ContactInstant *m, double *bias, long to,
     long n = c->speeds;
     if (by == 0) return;
     for (long i = 0; i < n; i++) m->D[to * n + i] += by * m->terms.A[row * n + i];
-    if (row < c->velocities) m->velocity[to] += by * m->terms.psi[row];
+    if (row < c->velocities) m->velocity[to] += by * m->terms.psi[row], m->size[to] += fabs(by * m->terms.psi[row]);
+    for (long i = 0; i < n; i++) m->size[to] += fabs(by * m->terms.A[row * n + i] * c->x[c->coordinates + i]);
     bias[to] += by * m->terms.b[row];
 }
 
@@ -31,16 +32,17 @@ static void add_row(const Contacts *c, ContactInstant *m, double *bias, long to,
 static void bordered(Contacts *c, const Terms *a, const double *G, long count, const long *other, double *out) {
     Mark mark = marked(c);
     long n = c->speeds, all = n + count;
-    double *K = numbers(c, all * all), side = G == a->A ? 1 : -1;
+    double *K = numbers(c, all * all), *units = numbers(c, all), side = G == a->A ? 1 : -1;
     for (long i = 0; i < n; i++) memcpy(K + i * all, a->M + i * n, (size_t)n * sizeof(double));
     for (long k = 0; k < count; k++)
         for (long i = 0; i < n; i++)
             K[(n + k) * all + i] = a->A[other[k] * n + i], K[i * all + n + k] = side * G[other[k] * n + i];
+    bordered_units(c, a->M, count, other, units);
     if (side > 0) {
         double *inverse = numbers(c, all * all);
-        inverted(c, all, K, 1e-13, inverse);
+        inverted(c, all, K, units, inverse);
         memcpy(out, inverse, (size_t)(n * all) * sizeof(double));
-    } else some_inverted(c, all, K, 1e-13, n, out);
+    } else some_inverted(c, all, K, units, n, out);
     back_to(c, mark);
 }
 
@@ -60,6 +62,7 @@ static void place_rows(Contacts *c, ContactInstant *m) {
         if (!is_own[i]) other[count++] = i;
     memset(m->D, 0, (size_t)(m->rows * n) * sizeof(double));
     memset(m->velocity, 0, (size_t)m->rows * sizeof(double));
+    memset(m->size, 0, (size_t)m->rows * sizeof(double));
     for (long i = 0; i < m->count; i++) {
         const Point *p = c->point + m->chosen[i];
         for (long k = 0; k < m->normals[i]; k++, row++) {
@@ -115,7 +118,7 @@ static ContactInstant instant_of(Contacts *c, const long *chosen) {
         m.rows += m.normals[i] + m.tangents[i];
     }
     m.D = numbers(c, m.rows * n), m.change = numbers(c, m.rows * n);
-    m.velocity = numbers(c, m.rows), m.c = numbers(c, m.rows);
+    m.velocity = numbers(c, m.rows), m.size = numbers(c, m.rows), m.c = numbers(c, m.rows);
     m.Y = numbers(c, m.rows * m.rows), m.W = numbers(c, m.rows * m.rows);
     place_rows(c, &m);
     return m;
@@ -129,7 +132,7 @@ static void align(Contacts *c, ContactInstant *m, const double *x) {
         double *arms = m->arms + 2 * AROUND * i, pressure[2] = {0, 0}, first[2] = {arms[0], arms[1]};
         for (int k = 0; k < AROUND; k++)
             for (int j = 0; j < 2; j++) pressure[j] += x[m->first[i] + k] * arms[2 * k + j];
-        int far = hypot(pressure[0], pressure[1]) > 1e-9 * m->radii[i] * most;
+        int far = hypot(pressure[0], pressure[1]) > GIVEN * m->radii[i] * most;
         around(m->radii[i], far ? pressure : first, arms);
     }
     if (m->is_armed) place_rows(c, m);

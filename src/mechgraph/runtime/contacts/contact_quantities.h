@@ -33,17 +33,27 @@ static void ask(Contacts *c, Asked function, double *out) {
 
 /* Numbers of the laws: a row for each of NUMBERS. */
 typedef struct {
-    double *restitution, *tangential, *friction, *holding, *regularization, *resting;
+    double *restitution, *tangential, *friction, *holding, *regularization, *resting, *span;
 } Law;
 
 static Law law_of(Contacts *c) {
     long n = c->points;
-    double *all = numbers(c, 6 * n), fall = sqrt(2 * c->gravity * TOUCH);
+    double *all = numbers(c, 7 * n);
     ask(c, c->law, all);
-    Law law = {all, all + n, all + 2 * n, all + 3 * n, all + 4 * n, all + 5 * n};
-    for (long k = 0; k < n; k++) law.resting[k] = ldexp(fmax(law.resting[k], fall), c->standing > 5 ? (int)c->standing - 5 : 0);
+    Law law = {all, all + n, all + 2 * n, all + 3 * n, all + 4 * n, all + 5 * n, all + 6 * n};
+    for (long k = 0; k < n; k++) law.resting[k] = ldexp(law.resting[k], c->standing > 5 ? (int)c->standing - 5 : 0);
     return law;
 }
+
+static void measure(Contacts *c) {
+    double *all = numbers(c, c->held + c->speeds + c->rows);
+    ask(c, c->sizes, all);
+    c->size = (Sizes){all, all + c->held, all + c->held + c->speeds};
+}
+
+/* Part of the pressure that has to be left at a point that stays, and of the friction to break away: how several points share
+   a force is known no better. */
+static double spared(double force) { return KNOWN * force; }
 
 static int is_rebounding(const Law *law, long k) { return law->restitution[k] > 0 || law->tangential[k] > 0; }
 
@@ -63,7 +73,7 @@ static Quantities weighed(Contacts *c, const Law *law) {
         double most = 0;
         for (long j = 0; j < n; j++)
             if (c->point[j].pair == c->point[k].pair) most = fmax(most, s.normal[j]);
-        s.spare[k] = s.normal[k] - (is_always(c->point + k) ? 0 : BAND * most);
+        s.spare[k] = s.normal[k] - (is_always(c->point + k) ? 0 : spared(most));
     }
     for (long k = 0; k < n; k++) {
         double weights = 0, spare = 0, most = 0;
@@ -73,7 +83,7 @@ static Quantities weighed(Contacts *c, const Law *law) {
             weights += weight, spare += weight * (law->holding[j] * s.spare[j] - s.stuck[j]);
             most += law->holding[j] * s.spare[j];
         }
-        s.reserve[k] = fmin(spare / (weights + 1e-300), most - s.together[k]);
+        s.reserve[k] = fmin(spare / (weights + TINY), most - s.together[k]);
     }
     return s;
 }
@@ -139,6 +149,16 @@ static void pushed(Contacts *c, const double *M, double *change, double work) {
     for (long i = 0; i < c->speeds; i++) u[i] += change[i];
 }
 
+/* Units of (M, A^T; A, 0), with some rows of A, in which all of it is about one. */
+static void bordered_units(const Contacts *c, const double *M, long count, const long *rows, double *units) {
+    long n = c->speeds;
+    double most = 0;
+    for (long i = 0; i < n; i++) most = fmax(most, M[i * (n + 1)] * c->size.speeds[i] * c->size.speeds[i]);
+    double root = most > 0 ? sqrt(most) : 1;
+    for (long i = 0; i < n; i++) units[i] = c->size.speeds[i] / root;
+    for (long k = 0; k < count; k++) units[n + k] = root / c->size.rows[rows[k]];
+}
+
 /* The nearest speeds that keep closed points closed and sticking ones stuck. */
 static void hold(Contacts *c) {
     Mark mark = marked(c);
@@ -147,14 +167,15 @@ static void hold(Contacts *c) {
     for (long i = 0; i < c->velocities; i++)
         if (largest(n, a.A + i * n) > 0) active[m++] = i;
     long all = n + m;
-    double *K = numbers(c, all * all), *inverse = numbers(c, all * all), *right = numbers(c, all), *found = numbers(c, all);
+    double *K = numbers(c, all * all), *inverse = numbers(c, all * all), *right = numbers(c, all), *found = numbers(c, all), *units = numbers(c, all);
     for (long i = 0; i < n; i++) memcpy(K + i * all, a.M + i * n, (size_t)n * sizeof(double));
     for (long k = 0; k < m; k++) {
         right[n + k] = a.psi[active[k]];
         for (long i = 0; i < n; i++) K[i * all + n + k] = K[(n + k) * all + i] = a.A[active[k] * n + i];
     }
     if (largest(all, right) > 0) {
-        inverted(c, all, K, 1e-13, inverse);
+        bordered_units(c, a.M, m, active, units);
+        inverted(c, all, K, units, inverse);
         applied(all, all, inverse, right, found);
         for (long i = 0; i < n; i++) found[i] = -found[i];
         pushed(c, a.M, found, dotted(m, found + n, right + n) / 2);

@@ -28,7 +28,8 @@ EXPORT int contacts_resolve(Contacts *c) {
     memset(c->modes.tipping, 0, (size_t)c->points * sizeof(long));
     long *near = wholes(c, c->points), *hitting = wholes(c, c->points);
     Law law = law_of(c);
-    find_near(c, near);
+    measure(c);
+    find_near(c, &law, near);
     double lift = place_points(c, &law, near);
     for (long k = 0; k < c->points; k++) hitting[k] = near[k] && !is_always(c->point + k);
     int failed = all_impacts(c, &law, hitting, lift);

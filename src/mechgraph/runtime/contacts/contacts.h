@@ -1,6 +1,7 @@
 /* The model, its points and their modes; and places for numbers. */
 #include <math.h>
 #include <string.h>
+#include "../tolerances.h"
 
 #ifndef EXPORT /* an FMU keeps it to itself */
 #ifdef _WIN32
@@ -25,16 +26,22 @@ typedef struct {
     double *heading, *arm; /* two for each point */
 } Modes;
 
+/* What is usual: phi where all has gone as far as it usually does; speeds of the same kinetic energy; rows of A over these. */
+typedef struct {
+    const double *places, *speeds, *rows;
+} Sizes;
+
 typedef struct {
     /* signal: writes into x what belongs there before any of the others is asked (none: nothing does); gaps: gaps, rates; quantities: normal forces, sizes of tangential ones and of those of the pair together, tangential
        forces along both tangents, forces that are rounding; rings: radii, moments, rises; terms: M, f, A, b, G, psi, row by row; law: restitution,
-       tangential, friction, static, regularization, resting; places: phi; shifted: q after a step u; energy: T, V */
-    Asked signal, gaps, quantities, rings, terms, law, places, shifted, energy;
+       tangential, friction, static, regularization, resting, spans; sizes: those of phi, of u and of the rows of A, see `Sizes`;
+       places: phi; shifted: q after a step u; energy: T, V */
+    Asked signal, gaps, quantities, rings, terms, law, sizes, places, shifted, energy;
     long coordinates, speeds, rows, held, velocities, points; /* of A; of phi; of psi */
-    double gravity;
     const Point *point;
     Modes modes;
-    long standing, count; /* events in one moment; impacts */
+    Sizes size;
+    long standing, count; /* events in one instant; impacts */
     double given;         /* the work of moving bases */
     double *x, *work;
     long stopped, is_full;
@@ -44,11 +51,8 @@ typedef struct {
 
 enum { RESOLVED, DRIVEN, WITHOUT_END, UNKNOWN, NO_ROOM };
 enum { AROUND = 8, IMPACTS = 10000, ALIGNED = 4, PIVOTS = 50, NEWTON_STEPS = 30, PROJECTIONS = 8, SWEEPS = 60, LARGE_ROOM = 8000000 };
-static const double TOUCH = 1e-12, NEAR = 1e-10, FLAT = 1e-10, STILL = 1e-12, BAND = 1e-5, TINY = 1e-11, JAMMING = 1e-6;
-static const double EXACT = 1e-12, ZERO = 1e-9, SLIDES = 1e-11, ROUNDING = 1e-14, PROJECTED = 1e-13, RANK_TOLERANCE = 1e-9;
 static const double TURN = 6.283185307179586;
 static const int SIDES[3] = {8, 24, 72};
-static const double FIRM[2] = {0, 1e-4};
 
 /* --- places for numbers ------------------------------------------------------------------------------------------- */
 

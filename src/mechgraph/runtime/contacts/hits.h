@@ -1,6 +1,6 @@
 /* Impacts: which points are hit, one pair after the other or all at once, and what that does to the speeds. */
 
-/* Rows of some points of a moment (by their places in it), and their sites among these rows; those that slip, unless
+/* Rows of some points of an instant (by their places in it), and their sites among these rows; those that slip, unless
    `slips` is NULL, along two numbers of it; the part of the friction to break away that may hold them. */
 static long sites_of(const Contacts *c, const Law *law, const ContactInstant *m, long count, const long *which, const long *slips,
                      const double *slip, double part, long *rows, Site *sites) {
@@ -17,10 +17,10 @@ static long sites_of(const Contacts *c, const Law *law, const ContactInstant *m,
     return all;
 }
 
-/* Impulses x at the points of a moment, one pair after the other; v are the velocities there now, and `work` is that of
-   the impulses. */
+/* Impulses x at the points of an instant, one pair after the other; v are the velocities there now, of terms of this size, and
+   `work` is that of the impulses. */
 typedef struct {
-    double *v, *x, work;
+    double *v, *size, *x, work;
     long *rows;
     Site *sites;
 } Hits;
@@ -30,8 +30,9 @@ static Site *places_for_sites(Contacts *c, long count) {
 }
 
 static Hits hits_of(Contacts *c, const ContactInstant *m) {
-    Hits h = {numbers(c, m->rows), numbers(c, m->rows), 0, wholes(c, m->rows), places_for_sites(c, m->count)};
+    Hits h = {numbers(c, m->rows), numbers(c, m->rows), numbers(c, m->rows), 0, wholes(c, m->rows), places_for_sites(c, m->count)};
     memcpy(h.v, m->velocity, (size_t)m->rows * sizeof(double));
+    memcpy(h.size, m->size, (size_t)m->rows * sizeof(double));
     return h;
 }
 
@@ -53,7 +54,7 @@ static void strike(Contacts *c, const ContactInstant *m, Hits *h, long count, co
         long row = h->rows[k];
         h->work += x[k] * (h->v[row] + change[row] / 2), h->x[row] += x[k];
     }
-    for (long i = 0; i < m->rows; i++) h->v[i] += change[i];
+    for (long i = 0; i < m->rows; i++) h->v[i] += change[i], h->size[i] += fabs(change[i]);
     back_to(c, mark);
 }
 
@@ -65,8 +66,10 @@ static void pay(Contacts *c, const ContactInstant *m, Hits *h, double lift) {
         for (long row = m->first[i]; row < m->first[i] + m->normals[i]; row++)
             if (h->v[row] < 0) h->rows[count++] = row;
     double *Y = numbers(c, count * count), *inverse = numbers(c, count * count), *v = numbers(c, count), *x = numbers(c, count);
+    double *units = numbers(c, count);
     picked(m->rows, m->Y, h->v, count, h->rows, Y, v);
-    inverted(c, count, Y, 1e-12, inverse);
+    own_units(count, Y, units);
+    inverted(c, count, Y, units, inverse);
     applied(count, count, inverse, v, x);
     double part = paying(lift, dotted(count, x, v));
     for (long i = 0; i < count; i++) x[i] *= -part;
@@ -79,6 +82,13 @@ static double speed_of(const ContactInstant *m, const Hits *h, long i) {
     double least = INFINITY;
     for (long k = 0; k < m->normals[i]; k++) least = fmin(least, h->v[m->first[i] + k]);
     return least;
+}
+
+/* True if a point comes nearer by more than rounding. */
+static int approaches(const ContactInstant *m, const Hits *h, long i) {
+    for (long row = m->first[i]; row < m->first[i] + m->normals[i]; row++)
+        if (h->v[row] < -MET * h->size[row]) return 1;
+    return 0;
 }
 
 static int driven(Contacts *c, const ContactInstant *m, long count, const long *which) {
@@ -96,7 +106,7 @@ static int hit(Contacts *c, const Law *law, const ContactInstant *m, Hits *h, lo
         const Site *site = h->sites + s;
         long k = m->chosen[which[s]];
         for (long i = 0; i < site->normals; i++) turned[site->normal + i] = law->restitution[k] * fmin(v[site->normal + i], 0);
-        for (long i = 0; i < site->tangents && speed_of(m, h, which[s]) < -STILL; i++)
+        for (long i = 0; i < site->tangents && approaches(m, h, which[s]); i++)
             turned[site->tangent + i] = law->tangential[k] * v[site->tangent + i];
     }
     int found = impulses(c, rows, Y, v, turned, count, h->sites, x);
@@ -124,18 +134,15 @@ static int hit_all(Contacts *c, const Law *law, const ContactInstant *m, Hits *h
         failed = hit(c, law, m, h, count, which, 1);
     }
     if (failed || impact == IMPACTS) return failed ? failed : WITHOUT_END;
-    double least = 0;
-    int fast = 0;
-    for (long i = 0; i < m->count; i++) {
-        double speed = speed_of(m, h, i);
-        which[i] = i, least = fmin(least, speed), fast |= speed < -law->resting[m->chosen[i]];
-    }
-    if (!(least < -STILL)) return RESOLVED;
+    int fast = 0, any = 0;
+    for (long i = 0; i < m->count; i++)
+        which[i] = i, any |= approaches(m, h, i), fast |= speed_of(m, h, i) < -law->resting[m->chosen[i]];
+    if (!any) return RESOLVED;
     c->count += fast;
     return hit(c, law, m, h, m->count, which, 0);
 }
 
-/* Change speeds by the impulses of a moment. */
+/* Change speeds by the impulses of an instant. */
 static void push_by(Contacts *c, const ContactInstant *m, const Hits *h) {
     Mark mark = marked(c);
     double *change = numbers(c, c->speeds);

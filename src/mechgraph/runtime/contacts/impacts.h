@@ -32,7 +32,7 @@ static double restituted(long n, const double *W, const double *v, const double 
         for (long row = s->normal; row < s->normal + s->normals; row++) {
             double change = dotted(n, W + row * n, plain);
             if (v[row] < 0) asked = fmax(asked, turned[row] / v[row]);
-            if (change < -1e-12 * fast) most = fmin(most, fmax(v[row] + change, 0) / -change);
+            if (change < -MET * fast) most = fmin(most, fmax(v[row] + change, 0) / -change);
         }
     return fmin(asked, most);
 }

@@ -38,11 +38,11 @@ static void diagonalize(long n, double *A, double *V) {
     for (int sweep = 0; sweep < SWEEPS; sweep++) {
         double off = 0, all = 0;
         for (long i = 0; i < n * n; i++) all += A[i] * A[i], off += i % (n + 1) ? A[i] * A[i] : 0;
-        if (off <= 1e-34 * all) return;
+        if (off <= EPSILON * EPSILON * all) return;
         for (long i = 0; i < n; i++)
             for (long k = i + 1; k < n; k++) {
                 double a = A[i * n + i], b = A[k * n + k], between = A[i * n + k];
-                if (fabs(between) <= 1e-18 * (fabs(a) + fabs(b)) || between == 0) continue;
+                if (between == 0) continue;
                 double theta = (b - a) / (2 * between), tangent = 1 / (fabs(theta) + sqrt(theta * theta + 1));
                 if (theta < 0) tangent = -tangent;
                 double cosine = 1 / sqrt(tangent * tangent + 1), sine = tangent * cosine;
@@ -53,20 +53,32 @@ static void diagonalize(long n, double *A, double *V) {
     }
 }
 
-/* The pseudo-inverse of a symmetric matrix, without eigenvalues below a part of the largest. */
-static void inverted(Contacts *c, long n, const double *A, double part, double *out) {
+/* out = A with its rows and columns in units: they are multiplied by these sizes. */
+static void in_units(long rows, long columns, const double *A, const double *down, const double *across, double *out) {
+    for (long i = 0; i < rows; i++)
+        for (long k = 0; k < columns; k++) out[i * columns + k] = A[i * columns + k] * down[i] * across[k];
+}
+
+/* The units in which the diagonal of a matrix is one. */
+static void own_units(long n, const double *A, double *units) {
+    for (long i = 0; i < n; i++) units[i] = A[i * (n + 1)] > 0 ? 1 / sqrt(A[i * (n + 1)]) : 1;
+}
+
+/* The pseudo-inverse of a symmetric matrix: in these units, without eigenvalues that are nothing beside the largest. */
+static void inverted(Contacts *c, long n, const double *A, const double *units, double *out) {
     Mark mark = marked(c);
     double *diagonal = numbers(c, n * n), *V = numbers(c, n * n), most = 0;
-    memcpy(diagonal, A, (size_t)(n * n) * sizeof(double));
+    in_units(n, n, A, units, units, diagonal);
     diagonalize(n, diagonal, V);
     for (long i = 0; i < n; i++) most = fmax(most, fabs(diagonal[i * n + i]));
     memset(out, 0, (size_t)(n * n) * sizeof(double));
     for (long k = 0; k < n; k++) {
         double value = diagonal[k * n + k];
-        if (!(fabs(value) > part * most)) continue;
+        if (!(fabs(value) > MET * most)) continue;
         for (long i = 0; i < n; i++)
             for (long j = 0; j < n; j++) out[i * n + j] += V[k * n + i] * V[k * n + j] / value;
     }
+    in_units(n, n, out, units, units, out);
     back_to(c, mark);
 }
 
@@ -81,7 +93,7 @@ static void orthogonalize(long count, long n, double *A, double *V) {
             for (long k = i + 1; k < count; k++) {
                 double *one = A + i * n, *other = A + k * n;
                 double a = dotted(n, one, one), b = dotted(n, other, other), between = dotted(n, one, other);
-                if (fabs(between) <= 1e-15 * sqrt(a * b) || fmin(a, b) <= 1e-36 * all) continue;
+                if (fabs(between) <= 4 * EPSILON * sqrt(a * b) || fmin(a, b) <= EPSILON * EPSILON * all) continue;
                 double theta = (b - a) / (2 * between), tangent = 1 / (fabs(theta) + sqrt(theta * theta + 1));
                 if (theta < 0) tangent = -tangent;
                 double cosine = 1 / sqrt(tangent * tangent + 1), sine = tangent * cosine;
@@ -92,9 +104,9 @@ static void orthogonalize(long count, long n, double *A, double *V) {
     }
 }
 
-/* x of least norm with A x = b as nearly as possible, A with rows and columns, without singular values below a part of the
-   largest. The columns are made orthogonal: with A^T = V^T U, x = V^T diag(1/s^2) U b. */
-static void least_squares(Contacts *c, long rows, long columns, const double *A, const double *b, double part, double *x) {
+/* x of least norm with A x = b as nearly as possible, A with rows and columns, without singular values that are nothing
+   beside the largest. The columns are made orthogonal: with A^T = V^T U, x = V^T diag(1/s^2) U b. */
+static void least_squares(Contacts *c, long rows, long columns, const double *A, const double *b, double *x) {
     Mark mark = marked(c);
     double *U = numbers(c, rows * columns), *V = numbers(c, columns * columns), most = 0;
     for (long i = 0; i < rows; i++)
@@ -104,27 +116,28 @@ static void least_squares(Contacts *c, long rows, long columns, const double *A,
     memset(x, 0, (size_t)columns * sizeof(double));
     for (long k = 0; k < columns; k++) {
         double squared = dotted(rows, U + k * rows, U + k * rows);
-        if (!(squared > part * part * most)) continue;
+        if (!(squared > MET * MET * most)) continue;
         double size = dotted(rows, U + k * rows, b) / squared;
         for (long i = 0; i < columns; i++) x[i] += size * V[k * columns + i];
     }
     back_to(c, mark);
 }
 
-/* The rows of a general pseudo-inverse of a square matrix from `first` on, `count` of them. */
-static void some_inverted(Contacts *c, long n, const double *A, double part, long count, double *out) {
+/* The first rows, `count` of them, of the pseudo-inverse of a square matrix, in these units. */
+static void some_inverted(Contacts *c, long n, const double *A, const double *units, long count, double *out) {
     Mark mark = marked(c);
     double *U = numbers(c, n * n), *V = numbers(c, n * n), most = 0;
     for (long i = 0; i < n; i++)
-        for (long k = 0; k < n; k++) U[k * n + i] = A[i * n + k];
+        for (long k = 0; k < n; k++) U[k * n + i] = A[i * n + k] * units[i] * units[k];
     orthogonalize(n, n, U, V);
     for (long k = 0; k < n; k++) most = fmax(most, dotted(n, U + k * n, U + k * n));
     memset(out, 0, (size_t)(count * n) * sizeof(double));
     for (long k = 0; k < n; k++) {
         double squared = dotted(n, U + k * n, U + k * n);
-        if (!(squared > part * part * most)) continue;
+        if (!(squared > MET * MET * most)) continue;
         for (long i = 0; i < count; i++)
             for (long j = 0; j < n; j++) out[i * n + j] += V[k * n + i] * U[k * n + j] / squared;
     }
+    in_units(count, n, out, units, units, out);
     back_to(c, mark);
 }

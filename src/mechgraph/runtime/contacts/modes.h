@@ -55,10 +55,10 @@ static int accelerations(Contacts *c, const Law *law, ContactInstant *m, const l
     int found = 1;
     for (long i = 0; i < m->rows; i++) a[i] = -m->c[i];
     for (long i = 0; i < m->count; i++) which[i] = i;
-    least_squares(c, m->rows, m->rows, m->W, a, 1e-12, x);
+    least_squares(c, m->rows, m->rows, m->W, a, x);
     for (int k = 0; k < (m->is_armed ? ALIGNED : 1) && found; k++) {
         align(c, m, x);
-        sites_of(c, law, m, m->count, which, slips, slip, 1 - BAND, rows, sites);
+        sites_of(c, law, m, m->count, which, slips, slip, 1 - spared(1), rows, sites);
         found = solve(c, m->rows, m->W, m->c, m->count, sites, x);
     }
     responses(m->rows, m->W, m->c, x, a);
@@ -74,17 +74,16 @@ static int accelerations(Contacts *c, const Law *law, ContactInstant *m, const l
 
 /* Modes by the accelerations of all candidates. */
 static void classify(Contacts *c, const ContactInstant *m, const double *a) {
-    double small = TINY * largest(m->rows, m->c);
     for (long i = 0; i < m->count; i++) {
         long k = m->chosen[i];
         const double *rises = a + m->first[i], *slip = rises + m->normals[i];
         if (m->normals[i]) {
             double least, most;
             long which = least_of(rises, m->normals[i], &least, &most);
-            if (least > small) open_point(c, k);
-            else if (c->modes.flat[k] && most > small) tip(c, k, m->arms + 2 * (AROUND * i + which));
+            if (least > 0) open_point(c, k);
+            else if (c->modes.flat[k] && most > 0) tip(c, k, m->arms + 2 * (AROUND * i + which));
         }
-        if (c->modes.sticking[k] && length_of(slip, m->tangents[i]) > small) {
+        if (c->modes.sticking[k] && length_of(slip, m->tangents[i]) > 0) {
             c->modes.sticking[k] = 0;
             head(c, k, slip, m->tangents[i]);
         }
@@ -92,7 +91,7 @@ static void classify(Contacts *c, const ContactInstant *m, const double *a) {
 }
 
 /* The part of the way from one number to another after which it is zero; all of it, if it is not. */
-static double falling(double first, double last) { return fmax(first, 0) / fmax(fmax(first, first - last), 1e-300); }
+static double falling(double first, double last) { return fmax(first, 0) / fmax(fmax(first, first - last), TINY); }
 
 /* The part of the way from one force (N, F) to another after which it leaves its cone; all of it, if it does not. */
 static double leaving(const double *first, const double *last, double friction) {
@@ -126,7 +125,7 @@ static int release(Contacts *c, const Law *law, double *shares) {
     }
     if (slides) {
         c->modes.sticking[yielding] = 0;
-        double *force = shares + 3 * yielding + 1, size = fmax(hypot(force[0], force[1]), 1e-300);
+        double *force = shares + 3 * yielding + 1, size = fmax(hypot(force[0], force[1]), TINY);
         for (int i = 0; i < 2; i++) c->modes.heading[2 * yielding + i] = -force[i] / size;
     } else if (yielding >= 0) open_point(c, yielding);
     for (long k = 0; k < c->points; k++) {
@@ -148,15 +147,16 @@ static void tell_of_paradoxes(Contacts *c, const Law *law, const ContactInstant 
     }
 }
 
-/* Speeds after an impact without collision, which stops a slip that no forces allow. */
+/* Speeds after an impact without collision, which stops a slip that no forces allow: by how its points approach as soon as a
+   millionth of the slip may have changed. */
 static int jam(Contacts *c, const Law *law, const ContactInstant *m) {
     Mark mark = marked(c);
     Hits h = hits_of(c, m);
     long *which = wholes(c, m->count);
-    double *ahead = numbers(c, m->rows), *x = numbers(c, m->rows);
+    double *ahead = numbers(c, m->rows), *x = numbers(c, m->rows), soon = KNOWN * largest(m->rows, m->velocity) / largest(m->rows, m->c);
     for (long i = 0; i < m->count; i++) which[i] = i;
     long rows = sites_of(c, law, m, m->count, which, NULL, NULL, 1, h.rows, h.sites);
-    for (long i = 0; i < m->rows; i++) ahead[i] = m->velocity[i] + JAMMING * m->c[i];
+    for (long i = 0; i < m->rows; i++) ahead[i] = m->velocity[i] + soon * m->c[i];
     int found = solve(c, rows, m->Y, ahead, m->count, h.sites, x); /* all rows, in their order */
     if (found) strike(c, m, &h, rows, x), push_by(c, m, &h);
     back_to(c, mark);

@@ -8,13 +8,13 @@ static double *approach(Contacts *c) {
 }
 
 /* Which points are closed or about to be; rings among them that lie flat. */
-static void find_near(Contacts *c, long *near) {
+static void find_near(Contacts *c, const Law *law, long *near) {
     Mark mark = marked(c);
     memset(c->modes.flat, 0, (size_t)c->points * sizeof(long));
     double *gap = approach(c), *ring = ring_quantities(c);
-    for (long k = 0; k < c->points; k++) near[k] = c->modes.touching[k] || gap[k] < NEAR;
+    for (long k = 0; k < c->points; k++) near[k] = c->modes.touching[k] || gap[k] < GIVEN * law->span[k];
     for (long k = 0; k < c->points && ring; k++)
-        c->modes.flat[k] = near[k] && is_ring(c->point + k) && ring[2 * c->points + k] < 2 * FLAT;
+        c->modes.flat[k] = near[k] && is_ring(c->point + k) && ring[2 * c->points + k] < 2 * GIVEN * ring[k];
     back_to(c, mark);
 }
 
@@ -30,7 +30,7 @@ static double place_points(Contacts *c, const Law *law, const long *near) {
     double *gap = approach(c), *rate = gap + c->points, *before = numbers(c, c->coordinates), lift = potential(c);
     for (long k = 0; k < c->points; k++) {
         int meets = rate[k] < 0 && !(is_rebounding(law, k) && rate[k] < -law->resting[k]);
-        if (near[k] && (meets || gap[k] < -2 * TOUCH)) c->modes.touching[k] = 1;
+        if (near[k] && (meets || gap[k] < -2 * MET * law->span[k])) c->modes.touching[k] = 1;
         c->modes.sticking[k] = 0;
     }
     memcpy(before, c->x, (size_t)c->coordinates * sizeof(double));
@@ -46,8 +46,8 @@ static void lift_points(Contacts *c, const Law *law) {
     double *gap = approach(c), *rate = gap + c->points;
     long *low = wholes(c, c->points), any = 0;
     for (long k = 0; k < c->points; k++) {
-        low[k] = !c->modes.touching[k] && gap[k] <= -TOUCH && rate[k] < law->resting[k];
-        any |= low[k] || (c->modes.touching[k] && !is_always(c->point + k) && gap[k] > TOUCH);
+        low[k] = !c->modes.touching[k] && gap[k] <= -MET * law->span[k] && rate[k] < law->resting[k];
+        any |= low[k] || (c->modes.touching[k] && !is_always(c->point + k) && gap[k] > MET * law->span[k]);
         if (low[k]) c->modes.touching[k] = 1;
     }
     if (any) project(c);
@@ -67,9 +67,9 @@ static void least_change(Contacts *c, const Terms *a, long count, const long *ro
     Mark mark = marked(c);
     long n = c->speeds;
     double *inverse = numbers(c, n * n), *B = numbers(c, count * n);
-    inverted(c, n, a->M, 1e-13, inverse);
+    inverted(c, n, a->M, c->size.speeds, inverse);
     for (long k = 0; k < count; k++) memcpy(B + k * n, a->A + rows[k] * n, (size_t)n * sizeof(double));
-    least(c, inverse, count, B, 1e-12, wanted, change);
+    least(c, inverse, count, B, wanted, change);
     back_to(c, mark);
 }
 
@@ -80,8 +80,8 @@ static void tip_rings(Contacts *c, int by_speed) {
         Mark mark = marked(c);
         long n = c->speeds, rows[5], count = 0;
         const Point *p = c->point + k;
-        const double *arm = c->modes.arm + 2 * k, squared = dotted(2, arm, arm);
-        double wanted[5] = {2.5 * FLAT, -2.5 * FLAT * arm[0] / squared, -2.5 * FLAT * arm[1] / squared, 0, 0}, rising[3];
+        const double *arm = c->modes.arm + 2 * k, radius = hypot(arm[0], arm[1]), tilt = 2.5 * GIVEN; /* more than flat */
+        double wanted[5] = {tilt * radius, -tilt * arm[0] / radius, -tilt * arm[1] / radius, 0, 0}, rising[3];
         double *step = numbers(c, n), *change = numbers(c, n), *before = numbers(c, c->coordinates), lift = potential(c);
         Terms a = terms_of(c, 1, k);
         rows[count++] = p->gap, rows[count++] = p->level[0], rows[count++] = p->level[1];

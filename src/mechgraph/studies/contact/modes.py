@@ -25,22 +25,20 @@ import numpy as np
 from casadi import SX
 
 from ...errors import ArgumentError
-from ...model.contact.switched import NUMBERS
-from ..assembly.assemble import GIVEN
+from ...numerics.tolerances import GIVEN, KNOWN, MET, TINY
 from ..simulation.integrator import IntegrationFailure
-from .points import approach, points_of, quantities, ring_quantities, values
+from .points import approach, law_numbers, points_of, quantities, ring_quantities, values
 
 if TYPE_CHECKING:
     from ...equations import Equations
     from ...kernels import Kernel
 
-TOUCH, FLAT = 1e-12, 1e-10  # in metres, as in contacts.h: gaps and rises that are none
 STUCK = 0.75  # part of the regularization that w falls to where a slip ends
 STANDSTILL = 30
 
 
 class EndlessContacts(IntegrationFailure):
-    """Events without end in one moment."""
+    """Events without end in one instant."""
 
     hint = "Give the rigid contacts a larger rebound_threshold=…, below which nothing rebounds"
 
@@ -59,13 +57,12 @@ class Contacts:
         self.touching |= self.always
         self.rough = np.array([not point.law.static_friction.is_zero() for point in self.points])
         self.heading = np.zeros((len(self.points), 2))
-        laws = values(equations, self.points, context.parameters)
-        self.regularization = laws[NUMBERS.index("regularization")]
+        self.laws = values(equations, self.points, context.parameters)
         self.same_pair = np.array(
             [[a.law is b.law for b in self.points] for a in self.points], dtype=float
         )
         self.count = 0  # of impacts
-        self._latest, self.standing = -np.inf, 0  # events in one moment
+        self._latest, self.standing = -np.inf, 0  # events in one instant
         self._constants = np.array(list(context.parameters.values()))
         place = {name: k for k, name in enumerate(context.parameters)}
         self._places = [place[name] for name in self.switches]
@@ -117,24 +114,24 @@ class Contacts:
     def margins(self) -> SX:
         """What falls through zero at an event, as expressions in which the switches are parameters;
         so the same ones serve all modes, and all runs."""
-        return self.equations.numeric.kept("margins of contacts", self._margins)
+        return self.equations.numeric.keep("margins of contacts", self._margins)
 
     def _margins(self) -> SX:
         eqs = self.equations
         gap, _, normal, stuck, slip, sum_of_stuck, small = quantities(eqs, self.points)
         radius, moment, rise = ring_quantities(eqs, self.points)
         touching, sticking, flat = self._switch_symbols
-        static, blur = (
-            ca.vertcat(*(SX(getattr(point.law, what)) for point in self.points))
-            for what in ("static_friction", "regularization")
-        )
+        laws = law_numbers(eqs, self.points)
+        static, blur = laws["static_friction"], laws["regularization"]
         always = ca.DM(self.always.astype(float))
         weights, together = sticking * (stuck + small), ca.DM(self.same_pair.T)
-        reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + 1e-300)
+        reserve = together @ (weights * (static * normal - stuck)) / (together @ weights + TINY)
         reserve = ca.fmin(reserve, together @ (sticking * static * normal) - sum_of_stuck)
-        first = always + (1 - always) * ca.if_else(touching, normal + small, gap + TOUCH)
+        first = always + (1 - always) * ca.if_else(
+            touching, normal + small, gap + MET * laws["span"]
+        )
         second = ca.if_else(sticking, reserve + small, slip - STUCK * blur)
-        third = ca.if_else(flat, normal - moment / radius + small, rise - FLAT)
+        third = ca.if_else(flat, normal - moment / radius + small, rise - GIVEN * radius)
         return ca.vertcat(
             first,
             ca.if_else(touching, second, 1.0)[np.flatnonzero(self.rough).tolist()],
@@ -166,26 +163,27 @@ class Contacts:
     def tolerance(self) -> float:
         """The largest tolerance with which the end of a slip is still seen: a step must not leap
         over the speeds that are taken for none."""
-        return float((self.regularization[self.rough & ~self.always] / 10).min(initial=np.inf))
+        return float(
+            (self.laws["regularization"][self.rough & ~self.always] / 10).min(initial=np.inf)
+        )
 
     def names(self, chosen: Any) -> str:
         return ", ".join(repr(point.name) for point in np.array(self.points)[chosen])
 
-    def count_standstill(self, moment: float, now: float) -> None:
-        """Give up where events follow each other without time going on; ``moment`` counts from the
+    def count_standstill(self, instant: float, now: float) -> None:
+        """Give up where events follow each other without time going on; ``instant`` counts from the
         start."""
-        self.standing = (
-            self.standing + 1 if moment - self._latest < 1e-13 * max(1.0, abs(moment)) else 0
-        )
-        self._latest = moment
+        is_same = instant - self._latest < MET / 10 * max(1.0, abs(instant))
+        self.standing, self._latest = self.standing + 1 if is_same else 0, instant
         if self.standing > STANDSTILL:
             raise EndlessContacts(f"contacts open and close without end at t = {now:.6g}")
 
     def check_start(self, t: float, q: np.ndarray, u: np.ndarray) -> None:
         """Refuse a start in which surfaces overlap, or joints are beyond their limits."""
         told: dict[str, list[str]] = {}
-        for point, depth in zip(self.points, -self.approach(t, q, u)[0], strict=True):
-            if depth > GIVEN:
+        depths = -self.approach(t, q, u)[0]
+        for point, depth, span in zip(self.points, depths, self.laws["span"], strict=True):
+            if depth > KNOWN * span:
                 told.setdefault(point.law.overlap, []).append(f"{point.name} by {depth:.3g}")
         if told:
             raise ArgumentError(

@@ -14,14 +14,14 @@ from ...closures.expressions import least_norm
 from ...errors import ModelError
 from ...model.contact.switched import NUMBERS, PointRows, PointState, Switched
 from ...motion.constraint_rows import constraint_rows
+from ...numerics.scales import sizes_by_inertia, usual_lengths
+from ...numerics.tolerances import GIVEN, MET
 
 if TYPE_CHECKING:
     from ...equations import Equations
     from ...kernels import Kernel
 
 
-SURE = 1e-10  # relative: how well a joint's friction is known
-FAINT = 1e-9  # part of a weight that is no force
 WEDGED = 100.0  # times as much pressure as friction, where one may be there for the other
 
 
@@ -52,26 +52,65 @@ def points_of(equations: Equations) -> Iterator[ContactPoint]:
             yield ContactPoint(law, name, switches, headings, each)
 
 
-def gravity(equations: Equations) -> float:
-    """How large it is; one, without any."""
+def spans(equations: Equations, points: list[ContactPoint]) -> np.ndarray:
+    """How far each point usually goes: along its coordinate; of surfaces, as far as bodies are
+    large."""
+    chart = equations.terms.chart
+    along = [chart.spans(point.law.joints()) for point in points]
+    return np.array([each[0] if len(each) else chart.description.size for each in along])
+
+
+def pace(equations: Equations) -> float:
+    """How fast that is, in 1/s: as a pendulum of the size of the bodies swings, √(g/L); without
+    gravity, once in a second."""
     system = equations.system
-    return float(np.linalg.norm(system.default_value(system.gravity))) or 1.0
+    gravity = float(np.linalg.norm(system.default_value(system.gravity)))
+    return float(np.sqrt(gravity / system.size)) or 1.0
+
+
+def sizes(equations: Equations) -> tuple[np.ndarray, ...]:
+    """What is usual: φ where all has gone as far as it usually does; speeds of the same kinetic
+    energy, beside each other; rows of A over these."""
+    terms = equations.terms
+    arguments, states = terms.usual_states
+    far = terms.scales.speeds
+    units = ca.diag(SX(ca.DM(far)))
+    speeds = far * sizes_by_inertia(units @ terms.M @ units, arguments, states)
+    rows = usual_lengths(terms.A, arguments, states, speeds)
+    return terms.scales.rows[: terms.phi.numel()], speeds, rows
+
+
+def law_numbers(equations: Equations, points: list[ContactPoint]) -> dict[str, SX]:
+    """Those of ``NUMBERS``, a column each for all points, and their spans.
+
+    Slips of joints that are none are a billionth of the usual; and what would not rise by more than
+    no gap, √(2 g gap), does not rebound.
+    """
+    found = {
+        what: ca.vertcat(*(SX(getattr(point.law, what)) for point in points)) for what in NUMBERS
+    }
+    span = spans(equations, points)
+    speed = span * pace(equations)
+    opens = np.array([point.rows.gap is not None for point in points])
+    found["regularization"] += np.where(opens, 0.0, GIVEN * speed)
+    least = np.where(opens, np.sqrt(2 * MET) * speed, 0.0)
+    found["rebound_threshold"] = ca.fmax(found["rebound_threshold"], least)
+    return found | {"span": SX(ca.DM(span))}
 
 
 def values(
     equations: Equations, points: list[ContactPoint], parameters: Mapping[str, float]
-) -> np.ndarray:
-    """The numbers of the laws (rows in the order of ``NUMBERS``) of all points (columns)."""
-    symbols = equations.terms.symbols
-    own = {symbol.__hash__() for symbol in ca.vertsplit(symbols.p)}
-    found = {}
-    for law in {point.law.name: point.law for point in points}.values():
-        numbers = law.numbers()
-        if not own.issuperset(symbol.__hash__() for symbol in ca.symvar(numbers)):
+) -> dict[str, np.ndarray]:
+    """The same as numbers."""
+    p = equations.terms.symbols.p
+    own = {symbol.__hash__() for symbol in ca.vertsplit(p)}
+    for law in laws_of(equations):
+        symbols = ca.symvar(ca.vertcat(*(SX(getattr(law, what)) for what in NUMBERS)))
+        if not own.issuperset(symbol.__hash__() for symbol in symbols):
             raise ModelError(f"{law.called}: {', '.join(NUMBERS)} may depend on parameters only")
-        value = ca.Function("law", [symbols.p], [numbers])(list(parameters.values()))
-        found[law.name] = np.array(value).ravel()
-    return np.array([found[point.law.name] for point in points]).reshape(-1, len(NUMBERS)).T
+    found = law_numbers(equations, points)
+    numbers = ca.Function("law", [p], list(found.values()))(list(parameters.values()))
+    return {what: np.array(x).ravel() for what, x in zip(found, numbers, strict=True)}
 
 
 def _states(equations: Equations) -> list[PointState]:
@@ -99,6 +138,8 @@ def quantities(equations: Equations, points: list[ContactPoint]) -> list[SX]:
     gaps = ca.vertcat(*(state.gap for state in states))
     rates = ca.vertcat(*(chart.rate(gap) for gap in ca.vertsplit(gaps)))
     slips = ca.vertcat(*(state.slip for state in states))
+    never_open = ca.DM([float(point.rows.gap is None) for point in points])
+    slips += never_open * law_numbers(equations, points)["regularization"]
     normal = ca.vertcat(*(_normal(equations, point, lam) for point in points))
     stuck = ca.vertcat(
         *(ca.norm_2(lam[list(point.rows.slip)]) if point.rows.slip else SX(0) for point in points)
@@ -124,9 +165,9 @@ def _rounding(equations: Equations, points: list[ContactPoint], normal: SX) -> S
     load."""
     weights = _weights(equations)
     found = [
-        SURE * point.law.static_friction * load
+        GIVEN * point.law.static_friction * load
         if point.rows.gap is None
-        else FAINT * weights[point.rows.gap]
+        else GIVEN * weights[point.rows.gap]
         for point, load in zip(points, ca.vertsplit(normal), strict=True)
     ]
     return ca.vertcat(*found)
@@ -141,7 +182,7 @@ def _weights(equations: Equations) -> SX:
     gravity, mass = ca.norm_2(system.gravity), sum((b.mass for b in system.bodies.values()), SX(0))
     inertias = ca.vertsplit(ca.diag(terms.M))
     yielding = terms.A**2 @ ca.vertcat(*(ca.if_else(M > 0, 1 / M, 0) for M in inertias))
-    return ca.if_else(gravity > 0, gravity, 1) * ca.fmin(mass, 1 / yielding)
+    return ca.if_else(gravity > 0, gravity, system.size) * ca.fmin(mass, 1 / yielding)
 
 
 def _together(states: list[PointState], points: list[ContactPoint], lam: SX) -> SX:

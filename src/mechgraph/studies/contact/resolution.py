@@ -13,7 +13,6 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ...model.contact.switched import NUMBERS
 from ...runtime.contact_resolver import (
     COLUMNS,
     DRIVEN,
@@ -24,7 +23,14 @@ from ...runtime.contact_resolver import (
 )
 from ..projection import project
 from ..simulation.integrator import IntegrationFailure
-from .points import ContactPoint, gravity, quantities, ring_quantities, stuck_forces
+from .points import (
+    ContactPoint,
+    law_numbers,
+    quantities,
+    ring_quantities,
+    sizes,
+    stuck_forces,
+)
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -48,7 +54,8 @@ def expressions(equations: Equations, points: list[ContactPoint]) -> dict[str, S
         "quantities": ca.vertcat(normal, stuck, together, *stuck_forces(equations, points), small),
         "rings": rings,
         "terms": ca.vertcat(M, terms.f, A, terms.b, G, terms.psi),
-        "law": ca.vertcat(*(SX(getattr(p.law, what)) for what in NUMBERS for p in points)),
+        "law": ca.vertcat(*law_numbers(equations, points).values()),
+        "sizes": SX(ca.DM(np.concatenate(sizes(equations)))),
         "places": terms.phi,
         "shifted": terms.chart.normalized_expression(s.q + terms.N @ s.u),
         "energy": ca.vertcat(terms.kinetic, terms.potential),
@@ -68,7 +75,6 @@ def layout(equations: Equations, points: list[ContactPoint], places: Mapping[str
             terms.phi.numel(),
             terms.psi.numel(),
         ),
-        gravity(equations),
     )
 
 
@@ -90,7 +96,7 @@ class Resolution:
     def __init__(self, contacts: Contacts, problem: Problem) -> None:
         equations, first = contacts.equations, problem.size + 1
         places = {name: first + k for k, name in enumerate(equations.parameters)}
-        found = equations.numeric.kept(
+        found = equations.numeric.keep(
             "functions of contacts", lambda: expressions(equations, contacts.points)
         )
         self._routines = [problem.routine(name, value) for name, value in found.items()]

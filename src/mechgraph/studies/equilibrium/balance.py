@@ -19,8 +19,8 @@ import numpy as np
 from casadi import SX
 
 from ...errors import UnsupportedError
+from ...graph.rounding import sizes_of_terms
 from ...numerics.rank import rank, weighed_inverse
-from ...numerics.rounding import sizes_of_terms
 from ...numerics.search import search
 from ..projection import moved
 from .held import HeldVariables

@@ -27,11 +27,11 @@ from casadi import SX
 from scipy.spatial.transform import Rotation
 
 from ...arguments import numbers, one_state, some_of
-from ...contract.accelerations import undetermined, undetermined_message
+from ...contract.accelerations import undetermined_message, undetermined_speeds
 from ...errors import ArgumentError
+from ...graph.rounding import WRONG, Tried
 from ...interrupts import remembered_interrupts
 from ...numerics.rank import rank
-from ...numerics.rounding import WRONG, Tried
 from ...numerics.tolerances import RANK, ROUNDING
 from ...results.linear_model import LinearModel
 from ...results.trajectory import Trajectory
@@ -170,7 +170,7 @@ def _refuse_unknown(equations: Equations, state: OperatingPoint, now: Variations
     if all(np.isfinite(part).all() for part in now):
         return
     numeric, at = equations.numeric, equations.numeric.arguments(*state)
-    if undetermined(numeric, at) is not None:
+    if undetermined_speeds(numeric, at) is not None:
         raise ArgumentError(undetermined_message(numeric, at))
     udot = equations.numeric.evaluate("udot", lambda: equations.numeric.closed.udot, 1, *state)
     unknown = [
@@ -195,7 +195,7 @@ def _noise(
     """How much of each entry of A is rounding: of the terms that it is made of, found by trying;
     what changes of it with the last digits of the state, where there are too many operations."""
     key = ("linearize", outputs, measured)
-    tried = equations.numeric.kept(
+    tried = equations.numeric.keep(
         ("tried", key), lambda: _tried(equations, _expressions_of(equations, outputs, measured))
     )
     if tried is not None:
@@ -266,7 +266,7 @@ def _variations(
 def _expressions_of(
     equations: Equations, outputs: tuple[str, ...], measured: tuple[str, ...]
 ) -> list[SX]:
-    return equations.numeric.kept(
+    return equations.numeric.keep(
         ("linearize", outputs, measured), lambda: _expressions(equations, outputs, measured)
     )
 

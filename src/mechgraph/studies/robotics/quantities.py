@@ -11,7 +11,7 @@ import numpy as np
 from casadi import SX
 
 from ...arguments import Numbers, choice, flag
-from ...closures.expressions import solve_tree
+from ...closures.expressions import Factor
 from ...contract.accelerations import undetermined_message
 from ...errors import ArgumentError, UnsupportedError
 from ...model.motion import Place
@@ -335,7 +335,7 @@ class Robotics:
 
         def derive() -> SX:
             J = self._jacobian(place, frame)
-            return J @ solve_tree(self._equations.terms.M, J.T)[0]
+            return J @ Factor(self._equations.terms.M).solve(J.T)
 
         key = "mobility", place, frame
         found = self._value(key, derive, 2, q, None, t, None, parameters)

@@ -19,7 +19,7 @@ from casadi import SX
 
 from ...arguments import number, numbers, one_of
 from ...control.controller import Controller
-from ...errors import ArgumentError, ModelError, blamed, shown, told
+from ...errors import ArgumentError, ModelError, blamed, error_text, shown
 from ...graph.expressions import has_nan
 from ...motion.motion import column
 from ...motion.variables import column_of
@@ -259,7 +259,7 @@ class _Target:
                 return self._read(law(t, q, u, dict(zip(names, x.tolist(), strict=True))))
             except Exception as error:  # the user's own: the motion so far must not be lost
                 raise InputFailure(
-                    f"{self.culprit} failed at t = {t:.6g}: {told(error)} (there "
+                    f"{self.culprit} failed at t = {t:.6g}: {error_text(error)} (there "
                     f"{_state(eqs, q, u)})"
                 ) from error
 
@@ -288,7 +288,7 @@ class _Target:
                 ]
             except Exception as error:
                 raise InputFailure(
-                    f"{self.culprit} failed at t = {t:.6g}: {told(error)} (it is asked for "
+                    f"{self.culprit} failed at t = {t:.6g}: {error_text(error)} (it is asked for "
                     f"{len(y)} trajectories at once, a row for each)"
                 ) from error
             return np.hstack(rows)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...interrupts import remembered_interrupts, taken
+from ...interrupts import acknowledge, remembered_interrupts
 from ...results.table import WORK
 from ...results.trajectory import Trajectory
 from ..projection import project_measured, violations
@@ -155,7 +155,7 @@ class Recorder:
             with remembered_interrupts():
                 w = self._inputs(outcome, t, q, u, own)
         except KeyboardInterrupt:  # the motion is known, and kept
-            taken()
+            acknowledge()
             outcome, w = "interrupted", self._unknown_inputs(t)
         found = {name: np.array(times) for name, times in watch.found.items()}
         elements = eqs.terms.working if work.shape[1] > 2 else ()

@@ -14,11 +14,11 @@ from casadi import SX
 from tqdm import tqdm
 
 from ...arguments import choice, flag, named, number, one_of
-from ...contract.closed import Account
+from ...contract.closed import TrackWork
 from ...contract.valueless import searching
 from ...errors import ArgumentError, SimulationError, UnsupportedError
 from ...graph.kinks import kinks
-from ...interrupts import Interrupts, ending_interrupts, remembered_interrupts, taken
+from ...interrupts import Interrupts, acknowledge, ending_interrupts, remembered_interrupts
 from ...model.motion import Motion
 from ...results.trajectory import Trajectory
 from ...runtime.stepper import CONTACTS, EVENT, METHODS, TOO_SMALL
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .loop import Loop
 
 STABILIZED = "gear-gupta-leimkuhler"
-DRIFT = ("projection", "baumgarte", STABILIZED, "none")
+STABILIZATIONS = ("projection", "baumgarte", STABILIZED, "none")
 FINEST = 1e-15  # relative tolerance that floating-point numbers can still tell
 MOST_ROWS = 10_000_000  # of output that are stored
 LEAST_STEPS = 150  # where they could be too long; stages are nearer than 1/300 of a run then
@@ -79,9 +79,9 @@ def simulate(
     rtol: float = 1e-8,
     atol: float | None = None,
     method: str | None = None,
-    drift: str = "projection",
+    stabilization: str = "projection",
     baumgarte: float = 10.0,
-    account: Account = True,
+    track_work: TrackWork = True,
     progress: bool | None = None,
 ) -> Trajectory:
     """Motion over ``duration`` seconds from ``start``.
@@ -106,28 +106,33 @@ def simulate(
         contacts they are at most a tenth of its ``regularization``.
     method: a name in ``METHODS``; if not given, rk8, and radau where the motion turns out to be
         stiff.
-    drift: how constraints are kept: "projection" on all of them, "baumgarte" (terms with the rate
-        ``baumgarte``), "gear-gupta-leimkuhler" (solved along, in implicit steps), or "none".
-    account: integrate the work that drives supply and friction takes along, so that the energy
+    stabilization: how constraints are kept: "projection" on all of them, "baumgarte" (terms with
+        the rate ``baumgarte``), "gear-gupta-leimkuhler" (solved along, in implicit steps), or
+        "none".
+    track_work: integrate the work that drives supply and friction takes along, so that the energy
         balance can be seen; "elements": that of each force and constraint, too, for ``run.work``.
     progress: True shows a bar, False none; None if it takes long.
 
     A run that fails raises ``SimulationError``, which keeps the motion up to there; one that is
     interrupted returns it.
     """
-    account = account if _is_elements(account) else flag('account (or "elements")', account)
+    track_work = (
+        track_work if _is_elements(track_work) else flag('track_work (or "elements")', track_work)
+    )
     progress = choice("progress", progress, (True, False, None))
     elapsed = _grid(duration, step, t)
     with remembered_interrupts():
         context = Context.make(equations, inputs, parameters)
         check_covered(inputs, t + elapsed[[0, -1]])
         watch = Watch(context, named("events", events))
-        one_of("way to keep constraints (drift)", drift, DRIFT, UnsupportedError)
+        one_of("stabilization", stabilization, STABILIZATIONS, UnsupportedError)
         rate = number("baumgarte", baumgarte, positive=True)
         udot = (
-            _stabilized(equations, rate) if drift == "baumgarte" and equations.constraints else None
+            _stabilized(equations, rate)
+            if stabilization == "baumgarte" and equations.constraints
+            else None
         )
-        motion = equations.numeric.closed.flow(udot, drift == "projection", account)
+        motion = equations.numeric.closed.flow(udot, stabilization == "projection", track_work)
         loop = context.loop
         _check_samples(loop, elapsed[-1])
         if not loop.is_open:
@@ -146,8 +151,8 @@ def simulate(
             *_longest(max_step, motion, context, elapsed[-1]),
             _surfaces(context, watch, contacts),
         )
-        integrator = _integrator(equations, _method(method), problem, drift)
-        kept = drift in ("projection", STABILIZED)
+        integrator = _integrator(equations, _method(method), problem, stabilization)
+        kept = stabilization in ("projection", STABILIZED)
         further = loop.own_start, np.zeros(motion.work.numel())
         recorder = Recorder(context, t, elapsed, *state, *further, kept)
         resolution = None
@@ -162,7 +167,7 @@ def simulate(
         if watch.stopped:
             outcome = f"stopped by event {watch.stopped!r}"
     except KeyboardInterrupt:
-        taken()
+        acknowledge()
         outcome = "interrupted"
         _keep_last(integrator, recorder)
     except IntegrationFailure as met:
@@ -183,13 +188,13 @@ def simulate(
             seen = looked_at(trajectory, integrator, recorder)
             if warn_of_unmet(seen, kept, problem.rtol, problem.atol):
                 return trajectory
-        if account and drift == "projection" and not equations.numeric.large:
+        if track_work and stabilization == "projection" and not equations.numeric.large:
             warn_of_lost_energy(trajectory, integrator, recorder, rtol)
     return trajectory
 
 
-def _is_elements(account: Any) -> TypeGuard[Literal["elements"]]:
-    return isinstance(account, str) and account == "elements"
+def _is_elements(track_work: Any) -> TypeGuard[Literal["elements"]]:
+    return isinstance(track_work, str) and track_work == "elements"
 
 
 def _grid(duration: Any, step: Any, t: Any) -> np.ndarray:
@@ -256,14 +261,14 @@ def _method(method: Any) -> str | None:
 
 
 def _integrator(
-    equations: Equations, method: str | None, problem: Problem, drift: str
+    equations: Equations, method: str | None, problem: Problem, stabilization: str
 ) -> Integrator:
-    if drift != STABILIZED or not equations.constraints:
+    if stabilization != STABILIZED or not equations.constraints:
         return Integrator(method, problem, problem.motion.kept_state)
     if method not in (None, "radau"):
         raise UnsupportedError(
-            f"drift={STABILIZED!r} is integrated by 'radau', got method={method!r}; leave it out, "
-            "or use drift='projection'"
+            f"stabilization={STABILIZED!r} is integrated by 'radau', got method={method!r}; "
+            "leave it out, or use stabilization='projection'"
         )
     return Stabilized(equations, problem)
 
@@ -282,7 +287,7 @@ def _surfaces(context: Context, watch: Watch, contacts: Contacts | None) -> Surf
     loop, closed = context.loop, context.equations.numeric.closed
     margins = SX(0, 1) if contacts is None else contacts.margins
     if loop.inputs.is_constant() and not loop.own.numel() and not watch.events:
-        return context.equations.numeric.kept("surfaces", lambda: Surfaces(margins, closed.kinks))
+        return context.equations.numeric.keep("surfaces", lambda: Surfaces(margins, closed.kinks))
     laws = ca.vertcat(loop.inputs, loop.own_rates)
     kinked = ca.vertcat(closed.kinks, kinks(laws))
     return Surfaces(margins, kinked, watch.values, *watch.answers)

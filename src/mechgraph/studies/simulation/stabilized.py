@@ -21,8 +21,8 @@ from casadi import SX
 from scipy.sparse import bmat, diags
 from scipy.sparse.linalg import splu
 
+from ...closures.sparse import with_entries
 from ...contract.closed import entries as entries_of
-from ...contract.solver import sparse_matrix
 from .integrator import Integrator, Problem
 
 if TYPE_CHECKING:
@@ -200,5 +200,5 @@ class Residual:
         """In Y, and in the rates with columns of zeros for the multipliers; sparse, if there are
         many."""
         found = zip(self._slopes, self._entries(*arguments), strict=True)
-        matrices = [sparse_matrix(slope, np.array(values).ravel()) for slope, values in found]
+        matrices = [with_entries(slope, np.array(values).ravel()) for slope, values in found]
         return matrices if self.size > DENSE else [each.toarray() for each in matrices]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...contract.accelerations import contradicted, undetermined, undetermined_message
+from ...contract.accelerations import contradiction, undetermined_message, undetermined_speeds
 from ...contract.valueless import force_without_value, searching
 from ...errors import ArgumentError
 from .context import Context
@@ -22,7 +22,9 @@ def check_determined(context: Context, q: np.ndarray, u: np.ndarray, t: float) -
     none."""
     eqs, p = context.equations, context.parameters or None
     if eqs.constraints:
-        determined = undetermined(eqs.numeric, eqs.numeric.arguments(q, u, t, None, p)) is None
+        determined = (
+            undetermined_speeds(eqs.numeric, eqs.numeric.arguments(q, u, t, None, p)) is None
+        )
     else:
         determined = bool(
             np.isfinite(
@@ -45,7 +47,7 @@ def _check_accelerations(context: Context, q: np.ndarray, u: np.ndarray, t: floa
     A = eqs.constraint_jacobian(q, u, t, p)
     b = eqs.numeric.evaluate("b", lambda: eqs.terms.b, 1, q, u, t, w, p)
     if np.isfinite(udot).all():
-        row = contradicted(eqs.terms, A, b, udot)
+        row = contradiction(eqs.terms, A, b, udot)
         if row is not None and _level(eqs, row):  # others may be at a singular position
             raise ArgumentError(
                 f"no accelerations meet all constraints at the start: {row!r} is among those that "

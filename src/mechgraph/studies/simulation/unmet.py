@@ -31,7 +31,7 @@ SLACK = 100  # tolerances that a row may be off by
 CANCELLED = 1e-9  # of the largest terms of a run: what may be left by rounding where they cancel
 LEVELS = "constraint", "the rate of"
 ACCELERATION = "the acceleration of"
-OR_DRIFTED = ". If it has drifted only, drift='projection' or a smaller rtol keeps it"
+OR_DRIFTED = ". If it has drifted only, stabilization='projection' or a smaller rtol keeps it"
 FEW = 50  # states of a large system whose accelerations are looked at
 
 

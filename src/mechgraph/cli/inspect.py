@@ -22,7 +22,9 @@ from . import models
 from .options import (
     FIGURES,
     file_option,
+    folder_option,
     formalism_option,
+    is_for_programs,
     json_option,
     model_argument,
     show,
@@ -41,7 +43,7 @@ from .options import (
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the random states.")
 @json_option
-def check(model: str, states: int, seed: int, as_json: bool) -> None:
+def check(model: str, states: int, seed: int) -> None:
     """Compare all formalisms and closures on MODEL.
 
     At random consistent states: mass matrix, forces, accelerations and the reactions of every
@@ -54,7 +56,7 @@ def check(model: str, states: int, seed: int, as_json: bool) -> None:
     found = agreement(example.system(), states, seed, guess=models.guess_of(example))
     rows = [{**asdict(row), "ok": row.ok} for row in found.rows]
     data = {"name": found.name, "states": found.states, "ok": found.ok, "rows": rows}
-    show(data, str(found), as_json)
+    show(data, str(found))
     if not found.ok:
         raise SystemExit(1)
 
@@ -63,7 +65,7 @@ def check(model: str, states: int, seed: int, as_json: bool) -> None:
 @model_argument
 @file_option("--graph", "Draw its graph (.png, .svg, .pdf).", *FIGURES)
 @json_option
-def describe(model: str, graph: Path | None, as_json: bool) -> None:
+def describe(model: str, graph: Path | None) -> None:
     """Print what was understood of MODEL.
 
     Bodies, tree, loops, incidence matrix, variables, mobility by count and by rank, redundant
@@ -74,8 +76,8 @@ def describe(model: str, graph: Path | None, as_json: bool) -> None:
     """
     example = models.load(model)
     system, guess = example.system(), models.guess_of(example)
-    if as_json:
-        show({"title": example.title, **_described(system, guess)}, "", as_json)
+    if is_for_programs():
+        show({"title": example.title, **_data(system, guess)}, "")
     else:
         click.echo(describe_system(system, guess))
     if graph is not None:
@@ -83,7 +85,7 @@ def describe(model: str, graph: Path | None, as_json: bool) -> None:
         wrote(graph)
 
 
-def _described(system: System, guess: dict[str, Any]) -> dict[str, Any]:
+def _data(system: System, guess: dict[str, Any]) -> dict[str, Any]:
     """The same for programs."""
     equations, said = system.equations(), system.snapshot()
     joints = {
@@ -133,13 +135,7 @@ def _described(system: System, guess: dict[str, Any]) -> dict[str, Any]:
 @click.option("--own", is_flag=True, help="The formalism's own quantities instead.")
 @json_option
 def equations(
-    model: str,
-    formalism: str,
-    style: str,
-    no_simplify: bool,
-    options: tuple[str, ...],
-    own: bool,
-    as_json: bool,
+    model: str, formalism: str, style: str, no_simplify: bool, options: tuple[str, ...], own: bool
 ) -> None:
     """Print the equations of motion of MODEL.
 
@@ -158,7 +154,7 @@ def equations(
     text = getattr(room, f"{words}_{style}")(derived, simplify=not no_simplify)
     names = {kind: getattr(derived, kind) for kind in ("coordinates", "speeds", "constraints")}
     data = {"name": derived.terms.name, "formalism": formalism, **names, "format": style}
-    show({**data, "equations": text}, text, as_json)
+    show({**data, "equations": text}, text)
 
 
 def _read_options(options: Sequence[str]) -> dict[str, Any]:
@@ -174,19 +170,9 @@ def _read_options(options: Sequence[str]) -> dict[str, Any]:
 
 @click.command()
 @model_argument
+@folder_option("figures", "Directory for the figures.")
 @click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("figures"),
-    show_default=True,
-    help="Directory for the figures.",
-)
-@click.option(
-    "--format",
-    "ending",
-    type=click.Choice(["png", "svg", "pdf"]),
-    default="png",
-    show_default=True,
+    "--format", "ending", type=click.Choice(["png", "svg", "pdf"]), default="png", show_default=True
 )
 def figures(model: str, out: Path, ending: str) -> None:
     """Draw the figures of MODEL.
@@ -212,7 +198,7 @@ def figures(model: str, out: Path, ending: str) -> None:
 @click.command(name="gallery")
 @click.argument("name", required=False)
 @json_option
-def gallery_command(name: str | None, as_json: bool) -> None:
+def gallery_command(name: str | None) -> None:
     """List the gallery, or check one example.
 
     The check of the example NAME compares it with what is known from elsewhere. Exit code 1 if it
@@ -225,9 +211,9 @@ def gallery_command(name: str | None, as_json: bool) -> None:
         titles = {each: gallery.load(each).title for each in gallery.names()}
         width = max(map(len, titles), default=0)
         lines = [f"{each:<{width}}  {title}" for each, title in titles.items()]
-        return show(titles, "\n".join(lines), as_json)
+        return show(titles, "\n".join(lines))
     example = models.load(name)
-    click.echo(example.title, err=as_json)
+    click.echo(example.title, err=is_for_programs())
     if example.check is None:
         raise click.UsageError(f"{name} has no check of its own")
     began = clock.perf_counter()
@@ -239,7 +225,7 @@ def gallery_command(name: str | None, as_json: bool) -> None:
     lines = [f"  {what:<52} {value:.2g}" for what, value in errors.items()]
     spent = clock.perf_counter() - began
     lines.append(f"  all within their bounds ({spent:.1f} s)")
-    return show({"name": name, "errors": errors, "seconds": spent}, "\n".join(lines), as_json)
+    return show({"name": name, "errors": errors, "seconds": spent}, "\n".join(lines))
 
 
 def _asserted(error: AssertionError) -> str:

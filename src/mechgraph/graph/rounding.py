@@ -1,4 +1,4 @@
-"""What is nothing but rounding: entries of expressions that are small beside the terms they are
+"""Rounding: entries of expressions that are small beside the terms they are
 made of.
 
 Two hinges about one slanted axis close a loop by rows that hold for every angle. Their Jacobian is
@@ -17,15 +17,12 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..graph.algebra import Expressions
-from ..graph.program import read, rebuilt
+from ..numerics.tolerances import EPSILON, ROUNDING
+from .algebra import Expressions
+from .program import read, rebuild
 
-ROUNDING = 1e-13  # of the terms that an entry is made of
-# smaller constants are what is left of rotations that cancelled when they were composed; slopes
-# smaller than that, beside the terms of their row, are what is left of its lengths
-RESIDUE = 1e-14
 LARGEST = 300_000  # operations; larger expressions are taken as they are
-WRONG = 1e-10  # of its result that each operation is wrong by
+WRONG = EPSILON**0.5  # of its result that each operation is wrong by: neither rounding nor bent
 TRIALS = 3
 
 
@@ -33,17 +30,20 @@ def is_rounding(
     expressions: SX, arguments: SX, states: np.ndarray, sources: SX | None = None
 ) -> np.ndarray:
     """For each entry of a dense column, True if at none of the states (rows) it is more than the
-    rounding of its terms, or of those of what it is the slope of, its entry of ``sources``."""
+    rounding of its terms, or of those of what it is the slope of, its entry of ``sources``.
+
+    Smaller constants are what is left of rotations that cancelled when they were composed.
+    """
     count = expressions.numel()
     both = expressions if sources is None else ca.vertcat(expressions, sources)
-    terms = sizes_of_terms(both, arguments, RESIDUE) if count else None
+    terms = sizes_of_terms(both, arguments, ROUNDING) if count else None
     if terms is None:
         return np.zeros(count, dtype=bool)
     function = ca.Function("f", [arguments], [expressions, terms])
     values, sizes = (np.array(found) for found in function(states.T))
     least = ROUNDING * sizes[:count]
     if sources is not None:
-        least = np.maximum(least, RESIDUE * sizes[count:])
+        least = np.maximum(least, ROUNDING * sizes[count:])
     # what is zero for sure is so because a parameter is: another value makes a constraint of it
     small = (np.abs(values) <= least) & (sizes[:count] > 0)
     return np.asarray((small & np.isfinite(least)).all(axis=1))
@@ -65,7 +65,7 @@ class Tried:
     """A function of numbers that can be evaluated with every operation a little wrong."""
 
     def __init__(self, function: ca.Function) -> None:
-        self._wrong, self._count = _wrong(function, RESIDUE, exact=True)
+        self._wrong, self._count = _wrong(function, ROUNDING, exact=True)
 
     def trials(self, *arguments: np.ndarray) -> Iterator[list[np.ndarray]]:
         """All results, as they are, and then a few times with wrong operations: their differences
@@ -85,7 +85,7 @@ def _wrong(function: ca.Function, residue: float, exact: bool = False) -> tuple[
     program = read(function, merged=False)
     factors = SX.sym("factor", len(program.values))
     arguments = function.sx_in()
-    wrong = rebuilt(function, program, _Wrong(arguments, factors, residue, exact))
+    wrong = rebuild(function, program, _Wrong(arguments, factors, residue, exact))
     results = wrong if isinstance(wrong, list) else [wrong]
     return ca.Function("f", [*arguments, factors], results), factors.numel()
 

@@ -1,7 +1,8 @@
-"""What terms know of closing themselves: nothing, a complement, or a formalism's own way. A
-composition knows its tree (``composition/node.py``).
+"""Closing: u̇ and λ of any f and b as expressions, by a ``Way``.
 
-A ``Way`` is what becomes of it together with the closure that is asked for: u̇ and λ of any f and b.
+Terms may have a way of their own (``OwnClosure``): none, by a complement, or a formalism's. A
+composition knows its tree (``composition/tree_closure.py``). Else it is the closure that is asked
+for (``solver``).
 """
 
 from __future__ import annotations
@@ -11,10 +12,28 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import casadi as ca
+import numpy as np
 from casadi import SX
 
-from ..closures.expressions import SINGULAR, Factor, Solver, checked, complement, known
-from .solver import is_massless, solver
+from ..closures import sparse
+from ..closures.closure import CLOSURES
+from ..closures.expressions import (
+    ITERATIONS,
+    SINGULAR,
+    Factor,
+    Solver,
+    balance,
+    checked,
+    complement,
+    complete_inertia,
+    drag,
+    holding,
+    mask_unknown,
+    refine_solver,
+)
+from ..numerics.scales import multiply_rows
+from ..numerics.tolerances import MET, PROXIMAL, WELL_HELD
 
 if TYPE_CHECKING:
     from .closed import Closed
@@ -50,7 +69,7 @@ class Way(ABC):
 
     @abstractmethod
     def response(self, f: SX, b: SX) -> SX:
-        """What f and b add to u̇: the same, but a number even if the rows contradict each other."""
+        """The part of u̇ by f and b, a number even if the rows contradict each other."""
 
 
 class SolverWay(Way):
@@ -96,9 +115,68 @@ def free(terms: Terms) -> Solver:
 
     def solution(f: SX, b: SX) -> tuple[SX, SX]:
         udot = factor.solve(f) if own is None else own(f - terms.f)
-        return known(udot, condition, SINGULAR), none
+        return mask_unknown(udot, condition, SINGULAR), none
 
     return Solver(solution, condition, lambda f, b: (Factor(terms.M).solve(f), none))
+
+
+def solver(
+    terms: Terms,
+    closure: str,
+    massless: bool,
+    A: SX,
+    G: SX | None = None,
+    iterations: int = ITERATIONS,
+    proximal: float = PROXIMAL,
+) -> Solver:
+    """(u̇, λ) as a function of f and b; factors are those of all its calls."""
+    factors = terms.scales.factors[: A.shape[0]]
+    A, G = multiply_rows(factors, A), None if G is None else multiply_rows(factors, G)
+    refine = massless and iterations > 1
+    M = complete_inertia(terms.M, A) if massless else terms.M
+    weights = SX(A.shape[0], 1)
+    if massless and G is None and ca.depends_on(ca.diag(terms.M), terms.symbols.q):
+        weights = holding(terms.M, A)
+        M += A.T @ ca.diag(weights) @ A
+    scale = balance(M, A)
+    scaled = ca.diag(scale) @ A
+    if G is None:
+        made = CLOSURES[closure].expression(M, scaled, 1 if refine else iterations, proximal)
+    else:
+        made = drag(M, scaled, ca.diag(scale) @ G)
+
+    def solution(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = made.solve(f - A.T @ (weights * b), scale * b)
+        return udot, scale * lam
+
+    found = Solver(solution, made.condition)
+    found = refine_solver(found, terms.M, A, A if G is None else G) if refine else found
+    even = SX(ca.DM(factors))
+
+    def evened(f: SX, b: SX) -> tuple[SX, SX]:
+        udot, lam = found.solve(f, even * b)
+        return udot, even * lam
+
+    return Solver(evened, found.condition)
+
+
+def is_massless(terms: Terms) -> bool:
+    """True if some motion has no inertia, so that only constraints determine it: M is singular.
+
+    Seen at a random configuration and beside it, where an inertia that is mere rounding is another
+    one.
+    """
+    s, chart, random = terms.symbols, terms.chart, np.random.default_rng(0)
+    if chart.chain_end:
+        return True
+    (q,) = chart.scattered(random, 1)
+    around = chart.normalized(q + MET * random.uniform(-1, 1, (5, len(q))))
+    function = ca.Function("M", [s.q, s.t, s.p], [terms.M])
+    values = [function(x, 0.0, list(s.defaults)).nonzeros() for x in around]
+    found = [sparse.with_entries(terms.M, np.array(value)) for value in values]
+    inertia = np.array([M.diagonal() for M in found])
+    unknown = np.ptp(inertia, axis=0) > WELL_HELD * np.abs(inertia).max(axis=0)
+    return bool(unknown.any()) or sparse.is_singular(found[0])
 
 
 class OwnClosure:
@@ -138,9 +216,8 @@ class KnownComplement(OwnClosure):
         if not terms.constraints:
             return closed.by_closure
         assert terms.S is not None
-        return SolverWay(
-            complement(terms.M, terms.A, terms.S, terms.scales.factors), len(terms.constraints)
-        )
+        given = terms.M, terms.A, terms.S, terms.scales.factors, terms.usual_forces
+        return SolverWay(complement(*given), len(terms.constraints))
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +231,5 @@ class FormalismWay(OwnClosure):
         terms = closed.terms
         if not (terms.constraints and closed.is_default) or closed.massless:
             return closed.by_closure
-        return SolverWay(
-            checked(self.derive(), terms.M, terms.A, terms.scales.factors), len(terms.constraints)
-        )
+        given = terms.M, terms.A, terms.scales.factors, terms.usual_forces
+        return SolverWay(checked(self.derive(), *given), len(terms.constraints))

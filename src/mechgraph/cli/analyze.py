@@ -19,25 +19,14 @@ from ..formats.model_files.expressions import evaluate
 from ..results.linear_model import NOT_CONSTANT, LinearModel
 from . import models
 from .group import of_the_command_line
-from .options import (
-    POSITIVE,
-    file_option,
-    formalism_option,
-    json_option,
-    model_argument,
-    names_option,
-    plot_option,
-    set_option,
-    show,
-    wrote,
-)
+from .models import Study, study_command
+from .options import POSITIVE, file_option, hold_option, names_option, plot_option, show, wrote
 
 MOST_STEPS = 10_000_000  # of a motion, as of the rows of a run
 PRINTED = 12  # rows and columns of a matrix that is printed
 
 
-@click.command()
-@model_argument
+@study_command
 @click.option(
     "--at",
     "place",
@@ -46,21 +35,15 @@ PRINTED = 12  # rows and columns of a matrix that is printed
     show_default=True,
     help="About the equilibrium or the steady motion near the start, or the start itself.",
 )
-@names_option("--hold", "hold", "A quantity that stays as it is at the start; repeat as needed.")
+@hold_option
 @names_option("--independent", "independent", "A state to keep.  [default: well-conditioned ones]")
 @names_option("--output", "outputs", "Any quantity; repeat as needed.  [default: the states]")
-@formalism_option
-@set_option
-@json_option
 def linearize(
-    model: str,
+    study: Study,
     place: str,
     hold: tuple[str, ...],
     independent: tuple[str, ...],
     outputs: tuple[str, ...],
-    formalism: str,
-    settings: tuple[str, ...],
-    as_json: bool,
 ) -> None:
     """Linear model of MODEL: eigenvalues, frequencies, damping, A, B, C, D.
 
@@ -69,41 +52,29 @@ def linearize(
     \b
     Example: mechgraph linearize double_pendulum --set elbow=0.1
     """
-    example = models.load(model)
-    equations = example.system().equations(formalism)
+    equations, example = study.equations, study.example
     models.check_names(equations, (*hold, *independent, *outputs))
-    read = models.read_settings(settings, equations)
-    constants: dict[str, Any] = models.constants_of(example, read)
-    at: Any = {**example.start, **read.start}
-    if place != "start":
-        near = {**models.guess_of(example), **read.start}
-        at = _rest(equations, place, near, hold, constants)
+    at: Any = {**example.start, **study.settings.start}
     found = equations.linearize(
-        at,
+        at if place == "start" else _rest(study, place, hold),
         guess=dict(example.guess),
         independent=independent or None,
         outputs=outputs or None,
-        **constants,
+        **study.constants,
     )
     about = {"q": equations.coordinates, "u": equations.speeds}
     values = {
         key: dict(zip(names, getattr(found, key), strict=True)) for key, names in about.items()
     }
-    show({"at": place, **values, **_told(found)}, _shown(equations, place, found), as_json)
+    show({"at": place, **values, **_data(found)}, _text(equations, place, found))
 
 
-def _rest(
-    equations: Equations,
-    place: str,
-    guess: dict[str, Any],
-    hold: Sequence[str],
-    constants: dict[str, Any],
-) -> tuple[np.ndarray, np.ndarray]:
-    search = equations.equilibrium if place == "equilibrium" else equations.steady
-    return search(guess, hold=hold, **constants)
+def _rest(study: Study, place: str, hold: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    search = study.equations.equilibrium if place == "equilibrium" else study.equations.steady
+    return search(study.near, hold=hold, **study.constants)
 
 
-def _told(found: LinearModel) -> dict[str, Any]:
+def _data(found: LinearModel) -> dict[str, Any]:
     """A linear model for programs."""
     names = ("states", "inputs", "outputs", "A", "B", "C", "D", "constant")
     modes = [] if not found.constant else [_mode(value) for value in found.eigenvalues()]
@@ -118,7 +89,7 @@ def _mode(value: complex) -> dict[str, Any]:
     }
 
 
-def _shown(equations: Equations, place: str, found: LinearModel) -> str:
+def _text(equations: Equations, place: str, found: LinearModel) -> str:
     lines = [
         f"{equations.terms.name}, linear about its {place}:",
         *_state(equations, found.q, found.u),
@@ -157,48 +128,34 @@ def _matrix(
 
 def _state(equations: Equations, q: np.ndarray, u: np.ndarray) -> list[str]:
     """Coordinates, and speeds that are not zero, with units."""
-    named = [*zip(equations.coordinates, q, strict=True)]
-    named += [(name, value) for name, value in zip(equations.speeds, u, strict=True) if value]
-    width = max((len(name) for name, _ in named), default=0)
+    moving = {name: x for name, x in zip(equations.speeds, u, strict=True) if x}
+    return _values(equations, {**dict(zip(equations.coordinates, q, strict=True)), **moving})
+
+
+def _values(equations: Equations, values: Mapping[str, float]) -> list[str]:
+    """Each value with its name and its unit."""
+    width = max(map(len, values), default=0)
+    units = {name: equations.names.resolve(name).units[0].removeprefix("1") for name in values}
     return [
-        f"  {name:<{width}}  {value + 0.0:.9g} {_plain_unit(equations, name)}".rstrip()
-        for name, value in named
+        f"  {name:<{width}}  {value + 0.0:.9g} {units[name]}".rstrip()
+        for name, value in values.items()
     ]
 
 
-def _plain_unit(equations: Equations, name: str) -> str:
-    return equations.names.resolve(name).units[0].removeprefix("1")
-
-
-@click.command()
-@model_argument
-@names_option("--hold", "hold", "A quantity that stays as it is at the start; repeat as needed.")
+@study_command
+@hold_option
 @click.option("--steady", is_flag=True, help="A steady motion instead: constant speeds.")
-@formalism_option
-@set_option
-@json_option
-def equilibrium(
-    model: str,
-    hold: tuple[str, ...],
-    steady: bool,
-    formalism: str,
-    settings: tuple[str, ...],
-    as_json: bool,
-) -> None:
+def equilibrium(study: Study, hold: tuple[str, ...], steady: bool) -> None:
     """State of rest of MODEL near its start, and the forces of its constraints there.
 
     \b
     Example: mechgraph equilibrium double_pendulum
     """
-    example = models.load(model)
-    equations = example.system().equations(formalism)
+    equations = study.equations
     models.check_names(equations, hold)
-    read = models.read_settings(settings, equations)
-    constants = models.constants_of(example, read)
     place = "steady" if steady else "equilibrium"
-    near = {**models.guess_of(example), **read.start}
-    q, u = _rest(equations, place, near, hold, constants)
-    udot, forces = equations.solve(q, u, **constants)
+    q, u = _rest(study, place, hold)
+    udot, forces = equations.solve(q, u, **study.constants)
     named = {
         "coordinates": dict(zip(equations.coordinates, q, strict=True)),
         "speeds": dict(zip(equations.speeds, u, strict=True)),
@@ -207,18 +164,12 @@ def equilibrium(
     }
     lines = [f"{equations.terms.name}, {place}:", *_state(equations, q, u)]
     if len(forces):
-        lines.append("Multipliers of the constraints")
-        width = max(map(len, equations.constraints))
-        lines += [
-            f"  {name:<{width}}  {value:.9g} {_plain_unit(equations, name)}".rstrip()
-            for name, value in named["multipliers"].items()
-        ]
+        lines += ["Multipliers of the constraints", *_values(equations, named["multipliers"])]
     lines.append(f"Accelerations there: {np.abs(udot).max(initial=0.0):.2g} at most")
-    show({"name": equations.terms.name, "kind": place, **named}, "\n".join(lines), as_json)
+    show({"name": equations.terms.name, "kind": place, **named}, "\n".join(lines))
 
 
-@click.command()
-@model_argument
+@study_command
 @click.option(
     "--motion",
     "motions",
@@ -243,23 +194,17 @@ def equilibrium(
     type=click.IntRange(1, MOST_STEPS),
     help="[default: 100, or the table's times]",
 )
-@formalism_option
-@set_option
 @file_option("--out", f"Write a table ({', '.join(tables.FORMATS)}).", *tables.FORMATS)
 @plot_option
-@json_option
 def inverse(
-    model: str,
+    study: Study,
     motions: tuple[str, ...],
     measured: Path | None,
     drives: tuple[str, ...],
     duration: float | None,
     steps: int | None,
-    formalism: str,
-    settings: tuple[str, ...],
     out: Path | None,
     plot: Path | None,
-    as_json: bool,
 ) -> None:
     """Efforts that a motion of MODEL needs.
 
@@ -270,11 +215,8 @@ def inverse(
     \b
     Example: mechgraph inverse double_pendulum --motion "shoulder=sin(t)" --motion "elbow=0.5*t"
     """
-    example = models.load(model)
-    equations = example.system().equations(formalism)
+    equations, constants = study.equations, study.constants
     models.check_names(equations, drives)
-    read = models.read_settings(settings, equations)
-    constants = models.constants_of(example, read)
     known = {**equations.system.defaults, **constants["parameters"]}
     stated = [motion for motion in motions if "=" in motion or measured is None]
     times, motion = _measured(equations, measured, [m for m in motions if m not in stated], stated)
@@ -285,7 +227,7 @@ def inverse(
         motion | dict(_prescribed(equations, text, known) for text in stated),
         t=times,
         drives=list(drives) or None,
-        guess={**models.guess_of(example), **read.start},
+        guess=study.near,
         **constants,
     )
     names = drives or equations.speeds
@@ -295,7 +237,7 @@ def inverse(
     table.attrs["units"] = units
     columns = {name: efforts[:, k] for k, name in enumerate(names)}
     data = {"name": equations.terms.name, "time": times, "units": units, "efforts": columns}
-    show(data, "\n".join(_largest(times, columns, units)), as_json)
+    show(data, "\n".join(_largest(times, columns, units)))
     if out is not None:
         wrote(tables.write(table, out))
     if plot is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from ..show.describe import describe as describe_system
 from ..studies.agreement import agreement
 from . import models
 from .group import INTERRUPTED
+from .models import Study, study_command
 from .options import (
     PAGES,
     POSITIVE,
@@ -25,6 +26,7 @@ from .options import (
     closure_option,
     duration_option,
     file_option,
+    folder_option,
     formalism_option,
     json_option,
     model_argument,
@@ -33,7 +35,6 @@ from .options import (
     plot_option,
     set_option,
     show,
-    step_option,
     wrote,
 )
 
@@ -41,13 +42,7 @@ DEMO = "slider_crank_3d"
 
 
 @click.command()
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path("mechgraph-demo"),
-    show_default=True,
-    help="Directory for what is written.",
-)
+@folder_option("mechgraph-demo", "Directory for what is written.")
 def demo(out: Path) -> None:
     """A closed-loop spatial mechanism from description to motion.
 
@@ -64,7 +59,7 @@ def demo(out: Path) -> None:
     click.echo(f"{example.title}\n\n{described}\n\nFormalisms and closures")
     found = agreement(system, guess=models.guess_of(example))
     click.echo(f"{found}\n\nMotion")
-    motion = models.simulate(example, system.equations())
+    motion = models.simulate(Study(example, system.equations()))
     click.echo(motion.summary())
     click.echo("\nResults")
     for path in _products(motion, out):
@@ -95,15 +90,14 @@ def _end(motion: Trajectory) -> None:
         click.get_current_context().exit(INTERRUPTED)
 
 
-@click.command()
-@model_argument
-@formalism_option
+@study_command
 @closure_option
 @duration_option
-@step_option
+@click.option(
+    "--step", type=POSITIVE, help="Seconds between stored states.  [default: duration/500]"
+)
 @click.option("--rtol", type=POSITIVE, help="Relative tolerance of the integrator.")
 @click.option("--method", type=click.Choice(list(METHODS)), help="Integrator.")
-@set_option
 @out_option
 @names_option(
     "--column",
@@ -113,18 +107,13 @@ def _end(motion: Trajectory) -> None:
 @plot_option
 @file_option("--view", "Write an animation (.html or .gif).", *PAGES, ".gif")
 @file_option("--report", "Write a page with everything (.html).", *PAGES)
-@json_option
 def run(
-    model: str,
-    formalism: str,
-    closure: str,
-    settings: tuple[str, ...],
+    study: Study,
     out: Path | None,
     columns: tuple[str, ...],
     plot: Path | None,
     view: Path | None,
     report: Path | None,
-    as_json: bool,
     **asked: Any,
 ) -> None:
     """Simulate MODEL and print how it went.
@@ -136,11 +125,9 @@ def run(
     """
     if columns and (out is None or out.suffix.lower() in ("", ".npz")):
         raise click.UsageError("--column goes with --out of a table, such as run.csv")
-    example = models.load(model)
-    equations = example.system().equations(formalism, closure)
-    models.check_columns(example, equations, columns)
-    motion, failures = models.simulated(example, equations, settings, asked)
-    show(_told(motion, failures), motion.summary(), as_json)
+    models.check_columns(study, columns)
+    motion, failures = models.simulate_as_far_as_possible(study, asked)
+    show(_data(motion, failures), motion.summary())
     wanted = (
         (out, lambda path: motion.save(path, columns)),
         (plot, lambda path: _plotted(motion, path)),
@@ -166,19 +153,10 @@ def _written(wanted: Sequence[tuple[Path | None, Callable[[Path], Path]]]) -> li
     return failures
 
 
-def _told(motion: Trajectory, failures: list[str]) -> dict[str, Any]:
+def _data(motion: Trajectory, failures: list[str]) -> dict[str, Any]:
     """A run for programs."""
-    last = (
-        dict(
-            zip(
-                (*motion.columns["coordinates"], *motion.columns["speeds"]),
-                (*motion.q[-1], *motion.u[-1]),
-                strict=True,
-            )
-        )
-        if len(motion)
-        else {}
-    )
+    names = (*motion.columns["coordinates"], *motion.columns["speeds"])
+    last = zip(names, (*motion.q[-1], *motion.u[-1]), strict=True) if len(motion) else ()
     return {
         "name": motion.name,
         "outcome": motion.outcome,
@@ -186,7 +164,7 @@ def _told(motion: Trajectory, failures: list[str]) -> dict[str, Any]:
         "times": len(motion),
         "time": motion.time[[0, -1]] if len(motion) else [],
         "parameters": dict(motion.parameters),
-        "end": last,
+        "end": dict(last),
         "energy": motion.energy[[0, -1]] if len(motion) else [],
         "violation": motion.violation.max(initial=0.0),
         "events": dict(motion.events),
@@ -221,7 +199,6 @@ def compare(
     duration: float | None,
     settings: tuple[str, ...],
     plot: Path | None,
-    as_json: bool,
 ) -> None:
     """Compare a run of MODEL with a TABLE of measurements or of another program.
 
@@ -238,13 +215,15 @@ def compare(
     if is_run:
         motion = load_run(model)
     else:
-        motion = _motion(model, formalism, settings, {"duration": duration}, pairs or ())
+        study = models.study_of(model, formalism, settings)
+        models.check_columns(study, pairs or ())
+        motion = models.simulate(study, {"duration": duration})
     found = motion.compare(table, pairs, time=time, shift=shift)
     errors = {error.column: asdict(error) for error in found.errors}
     asked = relative is not None or absolute is not None
     beyond = found.beyond(relative or 0.0, absolute or 0.0) if asked else ()
     data = {"name": found.name, "errors": errors, "beyond": beyond, "left out": found.left_out}
-    show(data, str(found), as_json)
+    show(data, str(found))
     failures = _written([(plot, lambda path: _plotted(found, path))])
     if beyond:
         failures.append(f"beyond the tolerance: {', '.join(beyond)}")
@@ -261,19 +240,6 @@ def _is_run(model: str, is_changed: bool) -> bool:
     if is_changed:
         raise click.UsageError(f"{model} is a run already; --set and --duration go with a model")
     return True
-
-
-def _motion(
-    model: str,
-    formalism: str,
-    settings: tuple[str, ...],
-    asked: dict[str, Any],
-    columns: Iterable[str],
-) -> Trajectory:
-    example = models.load(model)
-    equations = example.system().equations(formalism)
-    models.check_columns(example, equations, columns)
-    return models.simulate(example, equations, settings, asked)
 
 
 def _pairs(columns: tuple[str, ...]) -> dict[str, str] | list[str] | None:
