@@ -19,7 +19,7 @@ from mechgraph.graph.program import trace
 from mechgraph.graph.searches import data_of
 from mechgraph.kernels import Kernel
 from mechgraph.kernels.compiler import find_compiler
-from mechgraph.show.tabled import table_figures
+from mechgraph.show.plot import plot_tables
 from mechgraph.tables.table import KINDS, OUTSIDE
 
 X = SX.sym("x")
@@ -472,7 +472,7 @@ def test_a_smooth_curve_of_many_points_has_few_stops():
 
 def test_a_report_draws_the_tables():
     s = pendulum(stiffness=mg.table([-1, 0, 1], [-2, 0, 1], name="soft"))
-    figure = table_figures(s.equations("kane"))["soft"]
+    figure = plot_tables(s.equations("kane"))["soft"]
     (line,) = figure.axes[0].get_lines()
     assert np.allclose(line.get_ydata(), np.interp(line.get_xdata(), [-1, 0, 1], [-2, 0, 1]))
 

@@ -7,6 +7,7 @@ once gets a name (``WithDefinitions``). A third is that of sums of products
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -124,37 +125,22 @@ def _remainder(a: sp.Expr, b: sp.Expr) -> sp.Expr:
     return a - b * sp.Piecewise((n - 1, tie), (n, True))
 
 
+NAMED = (
+    "sqrt exp log sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh erf sign floor"
+)
 OPERATIONS: dict[str, Callable[..., sp.Expr]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "neg": lambda a: -a,
-    "pow": lambda a, b: a**b,
-    "sqrt": sp.sqrt,
+    **{name: getattr(sp, name) for name in NAMED.split()},
+    "add": operator.add,
+    "sub": operator.sub,
+    "mul": operator.mul,
+    "div": operator.truediv,
+    "neg": operator.neg,
+    "pow": operator.pow,
     "hypot": lambda a, b: sp.sqrt(a**2 + b**2),
-    "exp": sp.exp,
     "expm1": lambda a: sp.exp(a) - 1,
-    "log": sp.log,
     "log1p": lambda a: sp.log(1 + a),
-    "sin": sp.sin,
-    "cos": sp.cos,
-    "tan": sp.tan,
-    "asin": sp.asin,
-    "acos": sp.acos,
-    "atan": sp.atan,
-    "atan2": sp.atan2,
-    "sinh": sp.sinh,
-    "cosh": sp.cosh,
-    "tanh": sp.tanh,
-    "asinh": sp.asinh,
-    "acosh": sp.acosh,
-    "atanh": sp.atanh,
-    "erf": sp.erf,
     "fabs": sp.Abs,
-    "sign": sp.sign,
     "copysign": _copysign,
-    "floor": sp.floor,
     "ceil": sp.ceiling,
     "fmod": _fmod,
     "remainder": _remainder,

@@ -75,9 +75,7 @@ def draw_graph(system: System, path: str | Path | None = None) -> Figure:
     axes.legend(loc="upper left", frameon=False, markerscale=0.5)
     figure.suptitle(plain(system.name), color=INK, fontsize=12, x=0.01, ha="left")
     _spread(figure, labels)
-    if path is not None:
-        save(figure, path)
-    return figure
+    return save(figure, path)
 
 
 def _draw_nodes(axes: Axes, graph: nx.Graph, places: dict[tuple[str, str], np.ndarray]) -> None:

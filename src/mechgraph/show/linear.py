@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from ..errors import ArgumentError
+from ..numerics.tolerances import GIVEN
 from ..results.linear_model import LinearModel
 from ..results.response import FrequencyResponse, TimeResponse
 from ..results.second_order import SecondOrderModel, SecondOrderSweep
@@ -17,13 +18,6 @@ from .palette import LINES, MUTED, color
 from .plot import Panel, save, stacked
 
 WRAP = 200.0  # a step of a phase in degrees that is a turn of 360
-REAL = 1e-9  # imaginary part of an eigenvalue that is none, relative
-
-
-def _saved(figure: Figure, path: str | Path | None) -> Figure:
-    if path is not None:
-        save(figure, path)
-    return figure
 
 
 # --- against a parameter --------------------------------------------------------------------------
@@ -44,7 +38,7 @@ def eigenvalues(
             Panel("frequency, imaginary part / 2π (Hz)", _named(of, swinging)),
         ]
 
-    return _saved(_against(sweep, panels, beside), path)
+    return save(_against(sweep, panels, beside), path)
 
 
 def ratio(
@@ -72,7 +66,7 @@ def ratio(
     figure = _against(sweep, panels, beside)
     figure.axes[1].set_yticks([-180, -90, 0, 90, 180])
     figure.axes[1].set_ylim(-190, 190)
-    return _saved(figure, path)
+    return save(figure, path)
 
 
 def _against(
@@ -92,7 +86,9 @@ def _against(
 
 
 def _complex(values: np.ndarray) -> np.ndarray:
-    return np.asarray(np.abs(values.imag) > REAL * (1 + np.abs(values)))
+    """True for eigenvalues that swing: with an imaginary part beside the largest of the model."""
+    size = np.where(np.isfinite(values), np.abs(values), 0.0)
+    return np.asarray(np.abs(values.imag) > GIVEN * size.max(axis=-1, keepdims=True, initial=0.0))
 
 
 def _named(sweep: SecondOrderSweep, values: np.ndarray) -> list[tuple[str, np.ndarray]]:
@@ -118,13 +114,14 @@ def eigenvalue_table(sweep: SecondOrderSweep) -> str:
     width = max(len(sweep.parameter), 8)
     lines = [f"{sweep.parameter:>{width}}  " + "".join(f"{name:>20}" for name in sweep.names)]
     for value, row in zip(sweep.values, sweep.eigenvalues, strict=True):
-        lines.append(f"{value:{width}.6g}  " + "".join(f"{_number(each):>20}" for each in row))
+        lines.append(f"{value:{width}.6g}  " + "".join(f"{each:>20}" for each in _numbers(row)))
     return "\n".join(lines)
 
 
-def _number(value: complex) -> str:
-    real = round(value.real, 5) + 0.0  # no −0
-    return f"{real:.5f}{value.imag:+.5f}i" if _complex(np.array(value)) else f"{real:.5f}"
+def _numbers(values: np.ndarray) -> list[str]:
+    real = np.round(values.real, 5) + 0.0  # no −0
+    imaginary = np.where(_complex(values), values.imag, 0.0)
+    return [f"{a:.5f}{b:+.5f}i" if b else f"{a:.5f}" for a, b in zip(real, imaginary, strict=True)]
 
 
 # --- responses ------------------------------------------------------------------------------------
@@ -135,7 +132,7 @@ def time_response(
 ) -> Figure:
     """Deviations over time."""
     panel = Panel("deviation", [(name, response[name]) for name in names or response.names])
-    return _saved(stacked([panel], response.time, "time (s)", ""), path)
+    return save(stacked([panel], response.time, "time (s)", ""), path)
 
 
 def frequency_response(
@@ -155,7 +152,7 @@ def frequency_response(
     ]
     figure = stacked(panels, response.omega, "frequency ω (rad/s)", "")
     figure.axes[1].set_xscale("log")
-    return _saved(figure, path)
+    return save(figure, path)
 
 
 def _each(found: dict[str, np.ndarray], of: Any) -> list[tuple[str, np.ndarray]]:
@@ -173,17 +170,17 @@ def mode_table(model: SecondOrderModel | LinearModel, names: Sequence[str]) -> s
     width = max([18, *(len(name) + 2 for name in names)])
     head = f"{'eigenvalue (1/s)':>20}{'Hz':>10}{'damping':>10}"
     lines = [head + "".join(f"{name:>{width}}" for name in names)]
-    for value, vector in zip(values, vectors.T, strict=True):
-        if value.imag >= 0 or not _complex(np.array(value)):
+    for value, number, vector in zip(values, _numbers(values), vectors.T, strict=True):
+        if value.imag >= 0 or not number.endswith("i"):
             shape = vector[rows] / vector[rows][np.abs(vector[rows]).argmax()]
             damping = round(-value.real / abs(value), 4) + 0.0 if value else 0.0
             lines.append(
-                f"{_number(value):>20}{abs(value.imag) / (2 * np.pi):>10.4f}{damping:>10.4f}"
+                f"{number:>20}{abs(value.imag) / (2 * np.pi):>10.4f}{damping:>10.4f}"
                 + "".join(f"{_polar(x):>{width}}" for x in shape)
             )
     return "\n".join(lines)
 
 
 def _polar(x: complex) -> str:
-    turn = round(np.degrees(np.angle(x)), 1) + 0.0 if abs(x) > REAL else 0.0
+    turn = round(np.degrees(np.angle(x)), 1) + 0.0 if abs(x) > GIVEN else 0.0
     return f"{abs(x):.4f} ∠ {turn:.1f}°"

@@ -1,4 +1,5 @@
-"""Plots of a run: coordinates (or any columns), energy, violation; and of any curves."""
+"""Plots of a run: coordinates (or any columns), energy, violation; of any curves; and of the tables
+of a model."""
 
 from __future__ import annotations
 
@@ -7,17 +8,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import casadi as ca
 import numpy as np
+from casadi import SX
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from ..arguments import file_path, replacing
+from ..equations import Equations
 from ..errors import ArgumentError
+from ..graph.searches import COEFFICIENTS, Lookup, data_of, horner, lookup
 from ..results.trajectory import Trajectory
 from .palette import INK, LINES, MUTED, SERIES, color
 
 STYLES = ("solid", "dotted", "dashdot")  # of the first ten curves, the next ten, and so on
 LEGEND_LIMIT = 16  # curves of one panel that are named
+MOST_LINES = 6  # curves of a table over x and y
 TITLES = {
     "rad": "angle (rad)",
     "m": "displacement (m)",
@@ -57,9 +63,7 @@ def plot(run: Trajectory, names: Sequence[str] = (), path: str | Path | None = N
     figure = stacked(panels, run.time, "time (s)", _title(run))
     for axes in figure.axes:
         _mark_events(axes, run)
-    if path is not None:
-        save(figure, path)
-    return figure
+    return save(figure, path)
 
 
 def curves(
@@ -108,14 +112,17 @@ def plain(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def save(figure: Figure, path: Any) -> None:
-    """Write a figure; the ending of the file name says how."""
+def save(figure: Figure, path: Any) -> Figure:
+    """Write a figure, if there is a path; the ending of the file name says how."""
+    if path is None:
+        return figure
     path = file_path(path)
     known = [f".{ending}" for ending in sorted(figure.canvas.get_supported_filetypes())]
     if path.suffix.lower() not in known:
         raise ArgumentError(f"{path}: a figure is written in the formats {', '.join(known)}")
     with replacing(path) as file:
         figure.savefig(file, dpi=140)
+    return figure
 
 
 # --- what is shown --------------------------------------------------------------------------------
@@ -143,8 +150,7 @@ def violations(run: Trajectory) -> list[Panel]:
     """Largest violation of constraints and quaternions; nothing for a tree without any."""
     if not run.violation.any():
         return []
-    visible = np.maximum(run.violation, 1e-17)  # zero has no logarithm
-    return [Panel("largest violation of the constraints", [("", visible)], logarithmic=True)]
+    return [Panel("largest violation of the constraints", [("", run.violation)], logarithmic=True)]
 
 
 # --- how it is drawn ------------------------------------------------------------------------------
@@ -202,3 +208,45 @@ def _mark_events(axes: Axes, run: Trajectory) -> None:
     for times in run.events.values():
         for moment in times:
             axes.axvline(moment, color=MUTED, linewidth=0.8, linestyle=(0, (4, 3)))
+
+
+# --- tables ---------------------------------------------------------------------------------------
+
+
+def tables_of(equations: Equations) -> dict[str, tuple[Lookup, ca.Function]]:
+    """The tables in the equations, by their names, each with its function from place to row."""
+    terms, s = equations.terms, equations.terms.symbols
+    value = ca.vertcat(terms.f, terms.phi, terms.psi, terms.b, SX(terms.potential))
+    function = ca.Function("tables", [s.q, s.u, s.t, s.w, s.p], [value])
+    found: dict[str, tuple[Lookup, ca.Function]] = {}
+    axes: set[str] = set()
+    for each in function.find_functions(0):
+        table = lookup(each.name())
+        if table is not None and (not table.order or table.table not in found):
+            found[table.table] = table, each
+            axes |= {f"{table.table}_{letter}" for letter in "xy" if table.is_pick}
+    return {name: each for name, each in found.items() if name not in axes}
+
+
+def plot_tables(equations: Equations) -> dict[str, Figure]:
+    """Each table over its own knots."""
+    return {
+        name: _surface(name, function, table.row) if table.is_pick else _curve(name, function)
+        for name, (table, function) in tables_of(equations).items()
+    }
+
+
+def _curve(name: str, function: ca.Function) -> Figure:
+    knots, rows = data_of(function)
+    x = np.union1d(knots[:-1], np.linspace(knots[0], knots[-1], 1000, endpoint=False))
+    row = rows[np.searchsorted(knots, x, side="right")]
+    y = horner(row[:, COEFFICIENTS - 1 :], x - row[:, 0])
+    return curves(x, {f"{name}(x), {len(knots)} points": {"": y}}, across="x")
+
+
+def _surface(name: str, function: ca.Function, row: int) -> Figure:
+    """Values at the knots along x, for some of the columns."""
+    values = data_of(function)[1][:, 0].reshape(-1, row)
+    chosen = np.unique(np.linspace(0, values.shape[1] - 1, MOST_LINES).astype(int))
+    panel = {f"{name}(x, y)": {f"y no. {k}": values[:, k] for k in chosen.tolist()}}
+    return curves(np.arange(len(values)), panel, across="number of the knot of x")

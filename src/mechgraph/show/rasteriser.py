@@ -3,9 +3,8 @@ and the frames are written as a GIF."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from ..arguments import number, replacing, whole
 from ..errors import ArgumentError, shown
-from ..numerics.tolerances import EPSILON, SMOOTH
+from ..numerics.tolerances import SMOOTH
 from .palette import INK, MUTED, PAPER
 from .scene import AZIMUTH, ELEVATION, Scene
 from .shapes import Facets, Rod
@@ -24,8 +23,7 @@ from .solids import Solid
 FINER = 2  # pixels are computed this many times finer and averaged
 MOST_FRAMES = 240
 LINK = "#7a8794"
-COARSE = 1.5  # of sizes of triangles that are drawn together
-LARGEST_SIDE = 1200  # pixels of a triangle
+MOST_PIXELS = 1_000_000  # that are drawn at once
 ANGLE = 0.54  # of view, from top to bottom
 
 
@@ -268,6 +266,7 @@ class Buffer:
     def __init__(self, colors: np.ndarray, camera: Camera, light: Light) -> None:
         self.colors, self.camera, self.light = colors.copy(), camera, light
         self.depths: np.ndarray = np.full(colors.shape[:2], np.inf, dtype=np.float32)
+        self.bounds = colors.shape[1], colors.shape[0]
 
     def rod(self, rod: Rod) -> None:
         """Draw a capsule: in the picture a thick line with round ends, its normals those of a round
@@ -276,8 +275,11 @@ class Buffer:
         if min(za, zb) <= rod.radius:
             return
         ra, rb = (self.camera.focal * rod.radius / z for z in (za, zb))
-        window = self._window(np.array([pa - ra, pa + ra, pb - rb, pb + rb]))
-        x, y = self._pixels(window)
+        ends = np.array([pa - ra, pa + ra, pb - rb, pb + rb])
+        low = np.clip(np.floor(ends.min(axis=0)), 0, self.bounds).astype(int)
+        high = np.clip(np.ceil(ends.max(axis=0)) + 1, 0, self.bounds).astype(int)
+        window = slice(low[1], high[1]), slice(low[0], high[0])
+        y, x = np.mgrid[window].astype(np.float32)
         x, y = x - float(pa[0]), y - float(pa[1])
         dx, dy = float(pb[0] - pa[0]), float(pb[1] - pa[1])
         along = np.clip((x * dx + y * dy) / (dx * dx + dy * dy + SMOOTH), 0, 1)
@@ -286,123 +288,63 @@ class Buffer:
         rise = 1 - nx**2 - ny**2
         h = np.sqrt(np.maximum(rise, 0))
         depth = float(za) + along * float(zb - za) - h * float(rod.radius)
-        self._put(window, rise > 0, depth, (nx, -ny, h), _rgb(rod.color))
+        near = (rise > 0) & (depth < self.depths[window])
+        self.depths[window][near] = depth[near]
+        normals = np.stack([nx, -ny, h], axis=-1)[near]
+        self.colors[window][near] = self.light.on(normals, _rgb(rod.color))
 
     def mesh(self, mesh: Facets) -> None:
-        """Draw faces between points in the world."""
-        at = np.column_stack(self.camera.project(mesh.points))[mesh.faces]  # x, y, depth
-        tints = np.array([_rgb(color) for color in mesh.colors])[mesh.tones]
-        draw = self._smooth if len(mesh.normals) else self._triangles
-        draw(mesh, at, at[..., 2].min(axis=1) > 0, tints)
+        """Draw faces between points in the world, each with depth and normals that change linearly
+        over its pixels; of smooth ones those that look at the eye."""
+        pixels, depths = (values[mesh.faces] for values in self.camera.project(mesh.points))
+        normals = mesh.corner_normals
+        facing = ((self.camera.eye - mesh.points[mesh.faces]) * normals).sum(axis=-1) > 0
+        towards = np.where(facing.any(axis=1), 1.0, 0.0 if len(mesh.normals) else -1.0)
+        seen = (towards != 0) & (depths.min(axis=1) > 0)
+        normals = towards[:, None, None] * normals @ self.camera.axes.T
+        values = np.concatenate([depths[..., None], normals], axis=-1)[seen]
+        places = np.concatenate([pixels, np.ones_like(pixels[..., :1])], axis=-1)[seen]
+        slopes = np.linalg.pinv(places) @ values
+        tints = np.array([_rgb(color) for color in mesh.colors])[mesh.tones][seen]
+        for face, x, y in self._covered(pixels[seen]):
+            a, b, c = slopes[face, :, 0].T
+            near = self._nearest(x, y, (a * x + b * y + c).astype(np.float32))
+            face, x, y = face[near], x[near], y[near]
+            a, b, c = np.moveaxis(slopes[face, :, 1:], 1, 0)
+            self.colors[y, x] = self.light.on(a * x[:, None] + b * y[:, None] + c, tints[face])
 
-    def _smooth(self, mesh: Facets, at: np.ndarray, ahead: np.ndarray, tints: np.ndarray) -> None:
-        """Draw the faces that look at the eye, each with depth and normals that change linearly
-        over its pixels."""
-        facing = ((self.camera.eye - mesh.points) * mesh.normals).sum(axis=-1) > 0
-        seen = facing[mesh.faces].any(axis=1) & ahead
-        pixels, depths = np.split(at[seen], [2], axis=-1)
-        values = [depths, (mesh.normals @ self.camera.axes.T)[mesh.faces[seen]]]
-        places = np.concatenate([pixels, np.ones_like(depths)], axis=-1)
-        slopes = np.linalg.pinv(places) @ np.concatenate(values, axis=-1)
-        for face in zip(pixels, slopes, tints[seen], strict=True):
-            self._face(*face)
+    def _nearest(self, x: np.ndarray, y: np.ndarray, depth: np.ndarray) -> np.ndarray:
+        """Which of these pixels are nearer than what is there, and than the others."""
+        near = np.flatnonzero(depth < self.depths[y, x])
+        np.minimum.at(self.depths, (y[near], x[near]), depth[near])
+        return near[depth[near] <= self.depths[y[near], x[near]]]
 
-    def _triangles(
-        self, mesh: Facets, at: np.ndarray, ahead: np.ndarray, tints: np.ndarray
-    ) -> None:
-        """Draw triangles, those of about one size at once: each is a grid of dots that are finer
-        than pixels."""
-        corners = mesh.points[mesh.faces]
-        normals = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-        length = np.linalg.norm(normals, axis=1)
-        seen = ahead & (length > 0)
-        normals = normals[seen] / length[seen, None]
-        towards = np.sign(((self.camera.eye - corners[seen, 0]) * normals).sum(axis=1))
-        tones = self.light.on((towards[:, None] * normals) @ self.camera.axes.T, tints[seen])
-        at = _longest_first(at[seen])
-        sizes = _sizes(at)
-        for size in np.unique(sizes, axis=0):
-            own = (sizes == size).all(axis=1)
-            dots = _spread(*size.tolist()) @ at[own].astype(np.float32)
-            self._dots(dots.reshape(-1, 3), np.repeat(np.flatnonzero(own), dots.shape[1]), tones)
-
-    def _dots(self, at: np.ndarray, owners: np.ndarray, tones: np.ndarray) -> None:
-        """Colour the pixels under dots (x, y, depth) that are nearer than what is there."""
-        height, width = self.depths.shape
-        x, y = (np.round(at[:, k]).astype(np.int32) for k in (0, 1))
-        inside = (x >= 0) & (x < width) & (y >= 0) & (y < height)
-        place, depth = (y * width + x)[inside], at[inside, 2]
-        nearest = self.depths.reshape(-1)
-        near = depth < nearest[place]
-        place, depth, owners = place[near], depth[near], owners[inside][near]
-        np.minimum.at(nearest, place, depth)
-        first = depth <= nearest[place]
-        self.colors.reshape(-1, 3)[place[first]] = tones[owners[first]]
-
-    def _face(self, pixels: np.ndarray, slopes: np.ndarray, tint: np.ndarray) -> None:
-        """Draw a polygon; slopes are of depth and normals over x, y and 1."""
-        window = self._window(pixels)
-        x, y = self._pixels(window)
-        following = np.roll(pixels, -1, axis=0)
-        sides = [
-            (q[0] - p[0]) * (y - p[1]) - (q[1] - p[1]) * (x - p[0])
-            for p, q in zip(pixels, following, strict=True)
-        ]
-        inside = np.all([s >= 0 for s in sides], axis=0) | np.all([s <= 0 for s in sides], axis=0)
-        depth, *normal = (a * x + b * y + c for a, b, c in slopes.T)
-        self._put(window, inside, depth, normal, tint)
-
-    def _window(self, pixels: np.ndarray) -> tuple[slice, slice]:
-        """Rows and columns of the picture that hold these pixels."""
-        height, width = self.depths.shape
-        low = np.clip(np.floor(pixels.min(axis=0)), 0, [width, height]).astype(int)
-        high = np.clip(np.ceil(pixels.max(axis=0)) + 1, 0, [width, height]).astype(int)
-        return slice(low[1], high[1]), slice(low[0], high[0])
-
-    @staticmethod
-    def _pixels(window: tuple[slice, slice]) -> tuple[np.ndarray, np.ndarray]:
-        """x and y of every pixel of a window."""
-        grid = np.mgrid[window[0], window[1]].astype(np.float32)
-        return grid[1], grid[0]
-
-    def _put(
-        self,
-        window: tuple[slice, slice],
-        inside: np.ndarray,
-        depth: np.ndarray,
-        normals: Sequence[np.ndarray],
-        tint: np.ndarray,
-    ) -> None:
-        """Colour the pixels of a window that are inside a shape and nearer than what is there."""
-        near = inside & (depth < self.depths[window])
-        self.depths[window][near] = depth[near]
-        normal = np.stack([n[near] for n in normals], axis=-1)
-        self.colors[window][near] = self.light.on(normal, tint)
+    def _covered(self, corners: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The pixels in convex polygons (m, n, 2), between the sides that each row meets: whose
+        they are, x and y; so many at once."""
+        width, height = self.bounds
+        low = np.ceil(corners[..., 1].min(axis=1)).clip(0, height)
+        high = np.floor(corners[..., 1].max(axis=1)).clip(-1, height - 1)
+        owner, y = _ranges(low.astype(int), high.astype(int) + 1)
+        ends = corners[owner], np.roll(corners, -1, axis=1)[owner]
+        (px, py), (qx, qy) = (np.moveaxis(end, -1, 0) for end in ends)
+        after, rise = y[:, None] - py, qy - py
+        meets = (after * (y[:, None] - qy) <= 0) & (rise != 0)
+        x = px + after * (qx - px) / np.where(rise == 0, 1.0, rise)
+        left = np.ceil(np.where(meets, x, np.inf).min(axis=1)).clip(0, width)
+        right = np.floor(np.where(meets, x, -np.inf).max(axis=1)).clip(-1, width - 1) + 1
+        parts = np.cumsum(np.maximum(right - left, 0)) // MOST_PIXELS
+        for part in np.unique(parts):
+            rows = np.flatnonzero(parts == part)
+            row, columns = _ranges(left[rows].astype(int), right[rows].astype(int))
+            yield owner[rows][row], columns, y[rows][row]
 
 
-def _longest_first(triangles: np.ndarray) -> np.ndarray:
-    """Corners (n, 3, …) in such an order that the longest side in the picture comes first."""
-    sides = np.linalg.norm((np.roll(triangles, -1, axis=1) - triangles)[:, :, :2], axis=2)
-    order = (sides.argmax(axis=1)[:, None] + np.arange(3)) % 3
-    return np.take_along_axis(triangles, order[:, :, None], axis=1)
-
-
-def _sizes(triangles: np.ndarray) -> np.ndarray:
-    """Dots along the first side and up from it, on a coarse scale, (n, 2)."""
-    a, b, c = (triangles[:, k, :2] for k in range(3))
-    base = np.linalg.norm(b - a, axis=1)
-    area = np.abs((b - a)[:, 0] * (c - a)[:, 1] - (b - a)[:, 1] * (c - a)[:, 0])
-    wanted = 1.3 * np.column_stack([base, area / (base + EPSILON)])
-    coarse = np.log(np.clip(wanted, 1, LARGEST_SIDE)) / np.log(COARSE)
-    return np.ceil(COARSE ** np.ceil(coarse)).astype(int)
-
-
-@lru_cache
-def _spread(along: int, up: int) -> np.ndarray:
-    """Weights of the corners of a triangle at dots on it, (dots, 3)."""
-    s, t = np.meshgrid(np.linspace(0, 1, along + 1), np.linspace(0, 1, up + 1))
-    weights = [(1 - t) * (1 - s), (1 - t) * s, t]
-    return np.stack([w.ravel() for w in weights], axis=-1).astype(np.float32)
+def _ranges(first: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers from each first to before its stop: whose they are, and the numbers."""
+    count = np.maximum(stop - first, 0)
+    owner = np.repeat(np.arange(len(count)), count)
+    return owner, np.arange(len(owner)) + (first - np.cumsum(count) + count)[owner]
 
 
 def _rgb(text: str) -> np.ndarray:

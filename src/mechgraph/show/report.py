@@ -19,14 +19,14 @@ from ..errors import ArgumentError, MechgraphError
 from ..results.trajectory import Trajectory
 from ..studies.agreement import agreement
 from .describe import describe
-from .plot import plot
+from .plot import plot, plot_tables, tables_of
 from .readable import equations_text
-from .tabled import table_figures, tables_of
 from .view import fill, subtitle, view
 
 STATES = 3  # at which the formalisms are compared
 LARGEST_SYSTEM = 16  # speeds up to which the formalisms are compared and the equations are printed
 LONGEST_TEXT = 20_000  # characters of equations
+TEMPLATE = Path(__file__).with_name("report.html")
 
 
 def report(run: Trajectory, path: str | Path) -> Path:
@@ -40,17 +40,17 @@ def report(run: Trajectory, path: str | Path) -> Path:
     sections: dict[str, Callable[[], str]] = {
         "Motion": lambda: view(run)._repr_html_(),
         "Run": lambda: _facts(run),
-        "Plots": lambda: _picture(run),
+        "Plots": lambda: _image(plot(run)),
         "System": lambda: _verbatim(describe(equations.system)),
         "Agreement of the formalisms": lambda: _agreement(run, equations),
         "Sizes of the equations": lambda: _sizes(equations),
         "Equations": lambda: _equations(equations),
     }
     if tables_of(equations):
-        sections["Tables"] = lambda: "".join(map(_image, table_figures(equations).values()))
+        sections["Tables"] = lambda: "".join(map(_image, plot_tables(equations).values()))
     body = "\n".join(_section(title, write) for title, write in sections.items())
     lead = f"{run.outcome} · {subtitle(run)}"
-    page = fill(PAGE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
+    page = fill(TEMPLATE, TITLE=escape(run.name), LEAD=escape(lead), BODY=body)
     return write_text(path, page)
 
 
@@ -80,10 +80,6 @@ def _facts(run: Trajectory) -> str:
     for name, times in run.events.items():
         rows.append((f"event {name}", ", ".join(f"{t:.6g} s" for t in times) or "never"))
     return _table((), rows)
-
-
-def _picture(run: Trajectory) -> str:
-    return _image(plot(run))
 
 
 def _image(figure: Figure) -> str:
@@ -157,42 +153,3 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 def _row(cells: Sequence[str], tag: str) -> str:
     marked = "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells)
     return f"<tr>{marked}</tr>"
-
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>__TITLE__</title>
-<style>
-  body { margin: 0; background: #f4f6f9; color: #1d2733;
-         font: 15px/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue",
-                sans-serif; }
-  main { max-width: 1020px; margin: 0 auto; padding: 36px 20px 60px; }
-  h1 { font-size: 26px; letter-spacing: -0.02em; margin: 0; }
-  main > p { color: #6b7885; margin: 4px 0 22px; }
-  section { background: #fff; border-radius: 14px; padding: 18px 22px 20px; margin: 16px 0;
-            box-shadow: 0 1px 2px rgba(29, 39, 51, .06), 0 4px 16px rgba(29, 39, 51, .05); }
-  h2 { font-size: 15px; font-weight: 600; margin: 0 0 12px; }
-  section p { margin: 10px 0 0; color: #46525f; font-size: 14px; }
-  pre { font: 12.5px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
-        margin: 0; overflow-x: auto; }
-  img { width: 100%; height: auto; display: block; }
-  .wide { overflow-x: auto; }
-  table { border-collapse: collapse; font-size: 13.5px; font-variant-numeric: tabular-nums; }
-  th { text-align: left; color: #6b7885; font-weight: 500; }
-  th, td { padding: 4px 22px 4px 0; border-bottom: 1px solid #eef1f5; white-space: nowrap; }
-  tbody tr:last-child td { border-bottom: 0; }
-  td:first-child { color: #46525f; }
-</style>
-</head>
-<body>
-<main>
-<h1>__TITLE__</h1>
-<p>__LEAD__</p>
-__BODY__
-</main>
-</body>
-</html>
-"""

@@ -31,6 +31,7 @@ from ..model.contact.surfaces import (
     Torus,
 )
 from ..model.visuals import Mesh
+from ..numerics.tolerances import TINY
 
 AROUND, ALONG = 32, 14  # faces about the axis, and from end to end of a curved profile
 SECTORS = 4  # bright and dark in turn
@@ -69,6 +70,16 @@ class Facets:
     colors: tuple[str, ...]
     tones: np.ndarray  # which of the colors each face has
     normals: np.ndarray = field(default_factory=lambda: np.zeros((0, 3)))
+
+    @property
+    def corner_normals(self) -> np.ndarray:
+        """Normals at the corners of each face, (m, corners, 3)."""
+        if len(self.normals):
+            return self.normals[self.faces]
+        a, b, c = np.moveaxis(self.points[self.faces], 1, 0)
+        normals = np.cross(b - a, c - a)
+        normals /= np.linalg.norm(normals, axis=1, keepdims=True) + TINY
+        return np.repeat(normals[:, None], 3, axis=1)
 
     @property
     def radius(self) -> float:

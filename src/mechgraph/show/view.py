@@ -81,16 +81,17 @@ def page_of(scene: Scene, title: str, note: str, speed: float) -> str:
     """The page: the template with its title and its data, which cannot end the script that they
     stand in."""
     return fill(
-        TEMPLATE.read_text(encoding="utf-8"),
+        TEMPLATE,
         TITLE=html.escape(title),
         DATA=script_json(_data(scene, title, note, speed)),
     )
 
 
-def fill(template: str, **values: str) -> str:
+def fill(template: Path, **values: str) -> str:
     """The template with every ``__NAME__`` replaced, in one pass, so that what is put in is not
     searched again."""
-    return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], template)
+    text = template.read_text(encoding="utf-8")
+    return re.sub(r"__([A-Z]+)__", lambda match: values[match.group(1)], text)
 
 
 def script_json(value: Any) -> str:
@@ -118,12 +119,10 @@ def _plain(value: Any) -> Any:
     """What JSON has: objects by their fields, vectors as numbers, larger arrays packed."""
     if isinstance(value, tuple):
         return [_plain(each) for each in value]
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.dtype.kind == "f":
+        return [float(f"{x:.9g}") for x in value]
     if isinstance(value, np.ndarray):
-        return (
-            [float(f"{x:.9g}") for x in value]
-            if value.dtype.kind == "f" and value.ndim < 2
-            else _packed(value)
-        )
+        return _packed(value)
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     return value
