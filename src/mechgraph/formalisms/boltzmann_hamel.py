@@ -19,6 +19,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from ..motion.chart import slope
 from ..motion.energy import kinetic, potential
 from ..motion.speeds import SpeedChart
 from ..motion.tree import TreeChart
@@ -98,17 +99,13 @@ def _products(g: np.ndarray, W: SX, column: SX) -> SX:
 
 
 def _derivative(matrix: SX, q: SX, direction: SX) -> SX:
-    along = ca.jtimes(ca.vec(ca.densify(matrix)), q, direction)
-    return ca.sparsify(ca.reshape(along, *matrix.shape))
+    return ca.sparsify(slope(matrix, q, direction))
 
 
 def _in_time(chart: SpeedChart, matrix: SX) -> SX:
     """X_0 of a matrix: along n and along time."""
-    column, s = ca.vec(ca.densify(matrix)), chart.symbols
-    along = ca.jtimes(column, s.t, SX(1))
-    if chart.n is not None:
-        along += ca.jtimes(column, s.q, chart.n)
-    return ca.reshape(along, *matrix.shape)
+    s, along = chart.symbols, slope(matrix, chart.symbols.t)
+    return along if chart.n is None else along + slope(matrix, s.q, chart.n)
 
 
 def _of_quaternions(chart: TreeChart) -> np.ndarray:

@@ -24,7 +24,7 @@ from casadi import SX
 
 from ..arguments import choice
 from ..errors import UnsupportedError
-from ..motion.chart import Chart
+from ..motion.chart import Chart, slope
 from ..motion.energy import potential
 from ..motion.loads import actions, split
 from ..motion.rotors import rotor_energy
@@ -105,11 +105,10 @@ def applied_forces(chart: Chart) -> SX:
 
 
 def _rate(chart: Chart, expression: SX, qdot: SX) -> SX:
-    """Total time derivative of a function of q and t (of a column)."""
-    symbols = chart.symbols
-    return ca.jtimes(expression, symbols.q, qdot) + ca.jtimes(expression, symbols.t, SX(1))
+    """Total time derivative of a function of q and t."""
+    return slope(expression, chart.symbols.q, qdot) + slope(expression, chart.symbols.t)
 
 
 def _angular_velocity(chart: Chart, R: SX, qdot: SX) -> SX:
     """ω in body axes, from the rates of the rotation matrix along q̇ and t."""
-    return angular_velocity(R, ca.reshape(_rate(chart, ca.vec(ca.densify(R)), qdot), 3, 3))
+    return angular_velocity(R, _rate(chart, R, qdot))

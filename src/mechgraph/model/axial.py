@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import casadi as ca
 from casadi import SX
@@ -31,10 +31,8 @@ from .declarations import argument, direction, number, place
 from .element import Action, wrench_pair
 from .fields import AngleLaw, Axis, Number
 from .joints import Cylindrical, Rows
+from .motion import Motion
 from .parameter_checks import UnitLength
-
-if TYPE_CHECKING:
-    from .motion import Motion
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,9 +133,6 @@ class AxialJoint(Constraint):
     def force_axis(self, m: Motion) -> SX | None:
         """The axis of F and M, on the first place."""
         return self._line(m)
-
-    def places(self) -> Sequence[Marker]:
-        return (self.a, self.b)
 
     def position(self, m: Motion) -> Rows:
         joined = Cylindrical(self.axis).closing(*m.relative(self.a, self.b))

@@ -10,7 +10,7 @@ To add a constraint, write such a class in a new file and list it in ``model/kin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import casadi as ca
 import numpy as np
@@ -22,9 +22,7 @@ from .declarations import coefficients, coordinate, number, place, positive
 from .element import Action, Element
 from .fields import MotionFunction
 from .joints import Joint, Rows
-
-if TYPE_CHECKING:
-    from .motion import Motion
+from .motion import Motion
 
 Level = Literal["position", "velocity", "acceleration"]
 
@@ -76,11 +74,8 @@ class Constraint(Element):
 
     def rows(self, m: Motion, level: Level) -> Rows:
         """The rows of one level."""
-        return {
-            "position": self.position,
-            "velocity": self.velocity,
-            "acceleration": self.acceleration,
-        }[level](m)
+        rows: Rows = getattr(self, level)(m)
+        return rows
 
 
 class Distance(Constraint):
@@ -92,9 +87,6 @@ class Distance(Constraint):
     a: Marker = place()
     b: Marker = place()
     length: SX = positive(hint="; to join two points use a spherical joint")
-
-    def places(self) -> Sequence[Marker]:
-        return (self.a, self.b)
 
     def row_unit(self, unit: Callable[[str], str]) -> str:
         return "m"
@@ -113,9 +105,6 @@ class Coupling(Constraint):
     coefficients: Mapping[str, SX] = coefficients()
     constant: SX = number(0)
 
-    def joints(self) -> Sequence[str]:
-        return tuple(self.coefficients)
-
     def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
         return self.coefficients, self.constant
 
@@ -133,9 +122,6 @@ class Servo(Constraint):
 
     coordinate: str = coordinate()
     value: SX = number()
-
-    def joints(self) -> Sequence[str]:
-        return (self.coordinate,)
 
     def row_unit(self, unit: Callable[[str], str]) -> str:
         return unit(self.coordinate)
@@ -160,11 +146,8 @@ class Expression(Constraint):
         velocity: MotionFunction | None = None,
         acceleration: MotionFunction | None = None,
     ):
-        levels: dict[Level, Any] = {
-            "position": position,
-            "velocity": velocity,
-            "acceleration": acceleration,
-        }
+        functions: tuple[Any, ...] = (position, velocity, acceleration)
+        levels = dict(zip(LEVELS, functions, strict=True))
         given = [level for level, function in levels.items() if function is not None]
         if len(given) != 1:
             raise ModelError(

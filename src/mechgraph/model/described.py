@@ -133,6 +133,12 @@ class Described(Picklable, metaclass=_Sealing):
         self.limits = declared
         self.__post_init__()
 
+    def _declared_values(self, kind: str) -> list[Any]:
+        """Values of the declared arguments of a kind, those that have a default first."""
+        own = [(name, x) for name, x in _declarations(type(self)).items() if x.field.kind == kind]
+        own.sort(key=lambda each: each[1].default is inspect.Parameter.empty)
+        return [getattr(self, name) for name, _ in own]
+
     def __post_init__(self) -> None:
         """Derive and check further things, once the declared arguments are stored."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -12,9 +11,7 @@ from ..errors import ModelError
 from .declarations import coordinate, law, not_negative, number, positive
 from .element import Action, Effort
 from .forces import Force, evaluate
-
-if TYPE_CHECKING:
-    from .motion import Motion
+from .motion import Motion
 
 
 class Drive(Force):
@@ -48,9 +45,6 @@ class Drive(Force):
             raise ModelError("nothing holds the position: give stiffness=, damping= or both")
         if self.speed is not None and self.effort is None:
             raise ModelError("speed= limits a drive with effort=: give that at standstill, too")
-
-    def joints(self) -> Sequence[str]:
-        return (self.coordinate,)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         return [Effort(self.coordinate, self._limit(self._command(m), m.speed(self.coordinate)))]

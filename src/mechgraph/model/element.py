@@ -90,17 +90,21 @@ class Element(Described):
         return f"{self.said_by} {self.name!r}"
 
     def joints(self) -> Sequence[str]:
-        """Joints that it refers to by coordinate name (checked, and kept in the tree if
-        possible)."""
-        return ()
+        """Joints that it refers to by coordinate name (checked, and kept in the tree if possible);
+        by default those of its declared arguments."""
+        names = [
+            *self._declared_values("coordinate"),
+            *(each.name for each in self._declared_values("joint")),
+        ]
+        return [*names, *(name for each in self._declared_values("by name") for name in each)]
 
     def parameters(self) -> Mapping[str, SX]:
         """Parameters of its own, zero unless told otherwise."""
         return {}
 
     def places(self) -> Sequence[Marker]:
-        """Markers that it refers to."""
-        return ()
+        """Markers that it refers to; by default those of its declared arguments."""
+        return self._declared_values("place")
 
     def spans(self) -> Sequence[tuple[Marker, Marker]]:
         """Pairs of places between which it is drawn; by default its two places, if it has two."""

@@ -11,7 +11,7 @@ short name on ``System``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import casadi as ca
 from casadi import SX
@@ -24,9 +24,7 @@ from .bodies import Marker
 from .declarations import argument, coordinate, law, not_negative, number, place
 from .element import Action, Drawn, Effort, Element, Wrench
 from .fields import Numbers
-
-if TYPE_CHECKING:
-    from .motion import Motion
+from .motion import Motion
 
 
 class Force(Element):
@@ -80,9 +78,6 @@ class SpringDamper(Force):
     stiffness: Any = argument("Number | Table", "number", _stiffness, 0)
     damping: SX = number(0)
     length: SX = number(0)
-
-    def places(self) -> Sequence[Marker]:
-        return (self.a, self.b)
 
     def _line(self, m: Motion) -> tuple[SX, SX]:
         gap = m.position(self.b) - m.position(self.a)
@@ -194,9 +189,6 @@ class Rotor(Force):
     coordinate: str = coordinate()
     inertia: SX = not_negative(what="armature")
 
-    def joints(self) -> Sequence[str]:
-        return (self.coordinate,)
-
     def rotors(self) -> Sequence[tuple[str, SX]]:
         return ((self.coordinate, self.inertia),)
 
@@ -223,9 +215,6 @@ class JointTorque(Force):
     joint: str = coordinate()
     value: Any = law(read=_torque)
 
-    def joints(self) -> Sequence[str]:
-        return (self.joint,)
-
     def nonconservative(self, m: Motion) -> list[Action]:
         size = m.speed(self.joint).numel()
         return [Effort(self.joint, evaluate(self.value, m, size, "torque"))]
@@ -242,9 +231,6 @@ class PointForce(Force):
     at: Marker = place()
     value: Any = law(read=lambda value, _: column(value, 3, "force"))
     frame: str = argument("str", "text", _frame, "world")
-
-    def places(self) -> Sequence[Marker]:
-        return (self.at,)
 
     def _vector(self, m: Motion) -> SX:
         vector = evaluate(self.value, m, 3, "value")

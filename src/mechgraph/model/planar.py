@@ -113,10 +113,11 @@ def pivot_rows(matrix: np.ndarray) -> list[int]:
     return sorted(int(k) for k in order[: int((sizes > RANK * sizes[0]).sum())])
 
 
-def out_of_plane(system: Description, wrench: Wrench) -> SX:
-    """Force and torque of a wrench out of the plane, beside all of the force and of the torque."""
-    n, (force, torque) = normal(system), (wrench.force, wrench.torque)
-    across = ca.horzcat(*normals(n)).T @ torque
-    return ca.vertcat(
-        ca.dot(n, force) / (ca.norm_1(force) + TINY), across / (ca.norm_1(torque) + TINY)
-    )
+def out_of_plane(system: Description, wrenches: list[Wrench]) -> tuple[SX, SX]:
+    """Components of wrenches out of the plane, and all of them, as forces at the system's size."""
+    n, out, every = normal(system), SX(0, 1), SX(0, 1)
+    for wrench in wrenches:
+        force, turning = wrench.force, wrench.torque / system.size
+        out = ca.vertcat(out, ca.dot(n, force), ca.horzcat(*normals(n)).T @ turning)
+        every = ca.vertcat(every, force, turning)
+    return out, every

@@ -93,7 +93,7 @@ class Chart(ABC):
         """(ω, v) of a frame relative to the world, in its own axes."""
         if frame not in self._twists:
             R, p = self.pose(frame)
-            self._twists[frame] = angular_velocity(R, self._columns_rate(R)), R.T @ self.rate(p)
+            self._twists[frame] = angular_velocity(R, self.rate(R)), R.T @ self.rate(p)
         return self._twists[frame]
 
     def acceleration(self, frame: Frame, moving: bool = True) -> Pair:
@@ -212,9 +212,9 @@ class Chart(ABC):
         return self.symbols.u
 
     def rate(self, expression: SX) -> SX:
-        """Time derivative of a column along the motion, at u̇ = 0."""
+        """Time derivative of a column or a matrix along the motion, at u̇ = 0."""
         s = self.symbols
-        return ca.jtimes(expression, s.q, self.qdot) + ca.jtimes(expression, s.t, SX(1))
+        return slope(expression, s.q, self.qdot) + slope(expression, s.t)
 
     def _total_rate(self, expression: SX, moving: bool) -> SX:
         """Time derivative of a column along the motion, with u̇."""
@@ -222,9 +222,6 @@ class Chart(ABC):
         if not moving:
             return rate
         return rate + ca.jtimes(expression, self.symbols.u, self.symbols.udot)
-
-    def _columns_rate(self, R: SX) -> SX:
-        return ca.reshape(self.rate(ca.vec(ca.densify(R))), 3, 3)
 
     # --- the manifold -----------------------------------------------------------------------------
 
@@ -412,6 +409,15 @@ class Chart(ABC):
 def _extend(s: Variables, names: list[str]) -> Variables:
     q = ca.vertcat(s.q, *map(symbol, names))
     return replace(s, q=q, coordinates=(*s.coordinates, *names))
+
+
+def slope(value: SX, x: SX, direction: SX | None = None) -> SX:
+    """Derivative of a column or a matrix along a direction of x; of a number x, if none is
+    given."""
+    along = SX(1) if direction is None else direction
+    if value.is_column():
+        return ca.jtimes(value, x, along)
+    return ca.reshape(ca.jtimes(ca.vec(ca.densify(value)), x, along), *value.shape)
 
 
 def number_variables(

@@ -4,7 +4,7 @@ their multipliers exert."""
 from __future__ import annotations
 
 import reprlib
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import casadi as ca
@@ -13,17 +13,24 @@ from casadi import SX
 from ..arguments import is_name
 from ..closures.friction import is_homogeneous
 from ..errors import ModelError, UnsupportedError, blamed
-from ..graph.expressions import has_nan
 from ..model.constraints import LEVELS, Closing, Constraint, Level
 from ..model.description import derived_once
 from ..model.element import Action
 from ..model.joints import Joint, Rows
 from ..model.motion import Motion
 from ..model.planar import in_plane, independent_rows
-from ..vectors import NO_NUMBER, scalar
+from ..vectors import scalar
 from .chart import Chart
 from .levels import Levels
-from .loads import components, fault, generalized, read_actions, split
+from .loads import (
+    components,
+    fault,
+    generalized,
+    read_actions,
+    refuse_faults,
+    split,
+    symbol_fault,
+)
 from .motion import ChartMotion, at_rest
 
 ForceTorque = tuple[SX, SX]
@@ -67,25 +74,16 @@ class ConstraintRows:
                 (constraint, _read_rows(constraint, m, level)) for constraint in self.constraints
             )
             given = [(constraint, rows) for constraint, rows in stated if rows]
-            self._check(level, given)
+            columns = [(each, ca.vertcat(*(value for _, value in rows))) for each, rows in given]
+            refuse_faults(partial(self._fault, level), columns)
             out[level] = [
                 (each, [(f"{each.name}: {label}" if label else each.name, x) for label, x in rows])
                 for each, rows in given
             ]
         return out
 
-    def _check(self, level: Level, given: list[tuple[Constraint, Rows]]) -> None:
-        """Refuse rows that use what has no meaning at their level; all at one look, and one by one
-        only to name the culprit."""
-        columns = [ca.vertcat(*(value for _, value in rows)) for _, rows in given]
-        if self._fault(level, ca.vertcat(SX(0, 1), *columns)) is None:
-            return
-        for (constraint, _), column in zip(given, columns, strict=True):
-            fault = self._fault(level, column)
-            if fault is not None:
-                raise ModelError(f"{constraint.called}: {fault}")
-
     def _fault(self, level: Level, rows: SX) -> str | None:
+        """Fault of rows that use what has no meaning at their level."""
         s = self.chart.symbols
         barred = {"position": ca.vertcat(s.u, s.udot), "velocity": s.udot}.get(level, SX(0, 1))
         if ca.depends_on(rows, barred):
@@ -95,10 +93,7 @@ class ConstraintRows:
             return "uses an input, which has no known rate; use a function of time"
         if level == "acceleration" and ca.depends_on(ca.jacobian(rows, s.udot), s.udot):
             return "an acceleration constraint must be linear in the accelerations"
-        if has_nan(rows):
-            return NO_NUMBER
-        strangers = s.strangers(rows)
-        return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
+        return symbol_fault(self.chart, rows)
 
     @cached_property
     def levels(self) -> Levels:

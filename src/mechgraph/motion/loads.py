@@ -3,7 +3,8 @@ forces."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import casadi as ca
@@ -44,7 +45,7 @@ def _collect_actions(chart: Chart, conservative: bool) -> list[Action]:
                 (element, ca.vertcat(SX(0, 1), *(components(action, m) for action in acting)))
             )
         out += acting
-    _check(chart, stated)
+    refuse_faults(partial(fault, chart), stated)
     return out
 
 
@@ -83,38 +84,44 @@ def _check_plane(chart: Chart, acting: list[Action]) -> None:
     """Refuse what pushes out of the plane of a planar system, at a few random states."""
     if not chart.flat:
         return
-    out = [out_of_plane(chart.description, each) for each in acting if isinstance(each, Wrench)]
-    value, s = ca.vertcat(SX(0, 1), *out), chart.symbols
+    wrenches = [each for each in acting if isinstance(each, Wrench)]
+    (out, every), s = out_of_plane(chart.description, wrenches), chart.symbols
     symbols = ca.vertcat(s.q, s.u, s.udot, s.w, s.p, s.t)
-    if value.is_zero() or s.strangers(value):
+    if out.is_zero() or s.strangers(every):
         return
     at = np.random.default_rng(0).uniform(-1, 1, (symbols.numel(), 3))
-    found = np.array(ca.Function("out", [symbols], [value]).map(3)(at))
-    if np.nanmax(np.abs(found)) > GIVEN:
+    values = ca.Function("out", [symbols], [out, every]).map(3)(at)
+    largest, size = (np.nanmax(np.abs(np.array(value))) for value in values)
+    if largest > GIVEN * size:
         raise ModelError(
             f"pushes out of the plane {chart.description.plane!r} of this system; leave that "
             "component (and torques about axes in the plane) away"
         )
 
 
-def _check(chart: Chart, stated: list[tuple[Element, SX]]) -> None:
-    """Refuse what forces must not use; all at one look, and one by one only to name the culprit."""
-    if fault(chart, ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
+def refuse_faults(find: Callable[[SX], str | None], stated: Sequence[tuple[Element, SX]]) -> None:
+    """Refuse expressions of elements with a fault; all at one look, and one by one only to name the
+    culprit."""
+    if find(ca.vertcat(SX(0, 1), *(value for _, value in stated))) is None:
         return
     for element, value in stated:
-        found = fault(chart, value)
+        found = find(value)
         if found is not None:
             raise ModelError(f"{element.called}: {found}")
 
 
 def fault(chart: Chart, value: SX) -> str | None:
     """Fault of the components of actions, if there is one."""
-    symbols = chart.symbols
-    if ca.depends_on(value, symbols.udot):
+    if ca.depends_on(value, chart.symbols.udot):
         return "must not use accelerations; give the body more mass or add a constraint"
+    return symbol_fault(chart, value)
+
+
+def symbol_fault(chart: Chart, value: SX) -> str | None:
+    """Fault of an expression that is no number, or uses symbols from elsewhere."""
     if has_nan(value):
         return NO_NUMBER
-    strangers = symbols.strangers(value)
+    strangers = chart.symbols.strangers(value)
     return f"uses {strangers[0]!r}, which is not a symbol of this system" if strangers else None
 
 

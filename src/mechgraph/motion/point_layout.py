@@ -109,7 +109,8 @@ class PointLayout(TreeLayout[PrimaryPoints]):
         given, hull = self._given[arc.outboard], [self.value(point) for point in points]
         kept = [k for k in range(4) if self.count == 4 or k != self._without(arc.outboard)]
         local = {k: far.rotation.T @ (given[k] - far.at) for k in kept}
-        held = [k for k in kept if _is_within(self.value(local[k]), hull)]
+        size = self._size(arc.outboard)
+        held = [k for k in kept if _is_within(self.value(local[k]), hull, size)]
         needed = min(len(points), self.count)
         if len(held) < needed:
             return _Common(arc, [], [], [])
@@ -212,12 +213,12 @@ def _ends(joint: Any, body: Body) -> list[Marker]:
     return [end for end in (joint.parent, joint.child) if end.body is body]
 
 
-def _is_within(point: np.ndarray, hull: list[np.ndarray]) -> bool:
-    """True if a point is on the line, plane, … through those of a hull."""
+def _is_within(point: np.ndarray, hull: list[np.ndarray], size: float) -> bool:
+    """True if a point of a body of some size is on the line, plane, … through those of a hull."""
     step = point - hull[0]
     edges = np.array([other - hull[0] for other in hull[1:]]).reshape(-1, 3).T
     inside = edges @ np.linalg.lstsq(edges, step, rcond=None)[0] if edges.size else 0.0
-    return bool(np.linalg.norm(step - inside) <= GIVEN * np.abs([step, *hull]).max())
+    return bool(np.linalg.norm(step - inside) <= GIVEN * (size + np.linalg.norm(step)))
 
 
 # --- what the user places -------------------------------------------------------------------------

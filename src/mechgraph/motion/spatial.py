@@ -309,7 +309,7 @@ def rate(chart: Chart, matrix: SX) -> SX:
     """Rate of a matrix along the motion."""
     if matrix.is_constant():
         return SX(*matrix.shape)
-    return ca.reshape(chart.rate(ca.vec(ca.densify(matrix))), *matrix.shape)
+    return chart.rate(matrix)
 
 
 def _slopes(chart: Chart, value: SX) -> SX:

@@ -27,8 +27,8 @@ from ..model.bodies import Marker, Massive, MassProperties
 from ..model.description import Description
 from ..model.joints import Joint
 from ..model.transitions import Transition
-from ..vectors import composed, rotated, shifted, traced
-from .chart import Chart, Pair, Pose, carried_chains, chart_variables, number_variables
+from ..vectors import angular_velocity, composed, rotated, shifted, traced
+from .chart import Chart, Pair, Pose, carried_chains, chart_variables, number_variables, slope
 from .topology import Arc, Topology
 
 
@@ -355,9 +355,8 @@ class _Walk:
         frame = _fixed_frame(parent, joint, R, d)
         t = self.description.time
         if self._is_driven((R, d)):
-            turning = R.T @ _rate(R, t)
-            relative = (ca.vertcat(turning[2, 1], turning[0, 2], turning[1, 0]), R.T @ _rate(d, t))
-            known = (_rate(relative[0], t), _rate(relative[1], t))
+            relative = angular_velocity(R, slope(R, t)), R.T @ slope(d, t)
+            known = slope(relative[0], t), slope(relative[1], t)
             frame = TreeFrame(parent, joint, R, d, frame.S, (), relative, known)
         return self._append(frame)
 
@@ -383,19 +382,6 @@ class _Walk:
 def _fixed_frame(parent: int, joint: Joint | None, R: SX, d: SX) -> TreeFrame:
     zero, none = SX.zeros(3), SX.zeros(3, 0)
     return TreeFrame(parent, joint, R, d, (none, none), (), (zero, zero), (zero, zero))
-
-
-def _rate(expression: SX, t: SX) -> SX:
-    """Time derivative of an explicit function of time."""
-    return ca.densify(
-        ca.jtimes(expression, t, SX(1))
-        if expression.shape[1] == 1
-        else _columns_rate(expression, t)
-    )
-
-
-def _columns_rate(matrix: SX, t: SX) -> SX:
-    return ca.horzcat(*(ca.jtimes(column, t, SX(1)) for column in ca.horzsplit(matrix)))
 
 
 def _compose(first: tuple[SX, SX], second: tuple[SX, SX]) -> tuple[SX, SX]:

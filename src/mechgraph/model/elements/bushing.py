@@ -78,9 +78,6 @@ class Bushing(Force):
     damping: SX = argument("Numbers", "numbers", _six, 0, _not_negative)
     preload: SX = argument("Numbers", "numbers", _wrench, 0)
 
-    def places(self) -> Sequence[Marker]:
-        return (self.a, self.b)
-
     def potential(self, m: Motion) -> SX:
         R, r = m.relative(self.a, self.b)
         return self._energy(R, r)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import casadi as ca
@@ -40,9 +39,6 @@ class Drag(Force):
     wind: SX = numbers(3, (0, 0, 0))
     air: Marker = place("ground")
 
-    def places(self) -> Sequence[Marker]:
-        return (self.air, self.at)
-
     def nonconservative(self, m: Motion) -> list[Action]:
         v = m.rotation(self.at).T @ _through(m, self.at, self.air, self.wind)
         # with a slope at rest; the drag at speeds that this changes is ε² of that at one
@@ -69,9 +65,6 @@ class Propeller(Force):
     torque: SX = numbers(2, 0, alone=lambda c: [c, 0])
     density: SX = not_negative(1.225)
     air: Marker = place("ground")
-
-    def places(self) -> Sequence[Marker]:
-        return (self.air, self.at)
 
     def nonconservative(self, m: Motion) -> list[Action]:
         z, D = m.axis(self.at, "z"), self.diameter
@@ -112,9 +105,6 @@ class HydraulicCylinder(ForceAlong):
     pressure: SX = not_negative(0)
     oil: SX = numbers(2, (0, 0))
     damping: SX = not_negative(0)
-
-    def places(self) -> Sequence[Marker]:
-        return (self.a, self.b)
 
     def along(self, m: Motion) -> list[Measure]:
         return [distance(m, self.a, self.b)]

@@ -102,9 +102,6 @@ class Gears(Element):
     def places(self) -> Sequence[Marker]:
         return self.axles
 
-    def joints(self) -> Sequence[str]:
-        return [joint.name for joint in self.turning]
-
     def axis(self, m: Motion) -> SX:
         """The direction of both axes."""
         return m.axis(self.axles[0], _axis(self.turning[0]))

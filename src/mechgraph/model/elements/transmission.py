@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import casadi as ca
@@ -85,9 +85,6 @@ class ElasticCoupling(ForceAlong):
     damping: SX = not_negative(0)
     constant: SX = number(0)
 
-    def joints(self) -> Sequence[str]:
-        return tuple(self.coefficients)
-
     def along(self, m: Motion) -> list[Measure]:
         return [combination(m, self.coefficients, self.constant)]
 
@@ -119,9 +116,6 @@ class ElasticBelt(ForceAlong):
 
     def __post_init__(self) -> None:
         self.around = _belt_coefficients(self.first, self.second, self.radii, self.crossed)
-
-    def joints(self) -> Sequence[str]:
-        return tuple(self.around)
 
     def along(self, m: Motion) -> list[Measure]:
         return [combination(m, self.around, SX(0))]

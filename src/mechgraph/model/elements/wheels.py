@@ -42,9 +42,6 @@ class OmniWheel(Constraint):
     rollers: SX = number(0)
     floor: Marker = place("ground")
 
-    def places(self) -> Sequence[Marker]:
-        return (self.floor, self.wheel)
-
     def velocity(self, m: Motion) -> Rows:
         up, axle = m.axis(self.floor, "z"), m.axis(self.wheel, self.axis)
         along = ca.cross(up, axle)
@@ -169,9 +166,6 @@ class Tyre(Force):
     axis: SX = direction("y", UnitLength)
     regularization: SX = positive(0.1)
     road: Marker = place("ground")
-
-    def places(self) -> Sequence[Marker]:
-        return (self.road, self.wheel)
 
     def contact(self, m: Motion) -> tuple[SX, SX, SX]:
         """The lowest point of the wheel, how deep it is in the road, and the road's normal."""
