@@ -38,14 +38,14 @@ from ..motion.variables import column_of
 from ..numerics.tolerances import GIVEN
 from ..vectors import NO_NUMBER, NOT_AN_EXPRESSION
 from .choices import choose, pivoting
-from .from_system import composition_of
+from .from_system import read_composition
 from .higher_order import raise_order
-from .naming import listed_parts, names_of, whole_variables
+from .naming import read_names, read_parts, whole_variables
 from .node import TreeNode
 from .part import PlacedPart, constraint_order
 from .parts_view import PartsView
-from .rows import MONITORS, WithRate, monitors, new_rows, rated_rows, raw_order, stacked
-from .tree_closure import PivotedWay, Placement, TreeClosure, TreeWay
+from .rows import MONITORS, WithRate, monitors, new_rows, rated_rows, raw_order, stack
+from .tree_closure import Placement, TreeClosure, TreeWay
 
 if TYPE_CHECKING:
     from ..equations import Equations
@@ -97,7 +97,7 @@ def compose(
     """
     if isinstance(name, (System, Description)):
         given = (parts, coordinates, speeds, constraints, forces, inputs, parameters, outputs)
-        whole = composition_of(name, any(given))
+        whole = read_composition(name, any(given))
         start = {**whole.pop("reference"), **(reference or {})}
         chosen_by: Any = {"independent": independent, "complement": complement, "closure": closure}
         return compose(**whole, reference=start, **chosen_by)
@@ -112,7 +112,7 @@ def compose(
         made.choose(free, complement, named("reference", reference))
         terms = made.terms()
         if made.high:
-            terms = _raised(made, terms, complement)
+            terms = _raise(made, terms, complement)
     made_of: Equations = door.equations.Equations(terms, closure)
     return made_of
 
@@ -129,9 +129,9 @@ class _Composition:
         inputs: Sequence[str],
         parameters: Mapping[str, float] | None,
     ) -> None:
-        self.name, self.least, given = name, 0, listed_parts(parts)
-        self.extra = names_of("coordinates", coordinates), names_of("speeds", speeds)
-        commands = names_of("inputs", inputs)
+        self.name, self.least, given = name, 0, read_parts(parts)
+        self.extra = read_names("coordinates", coordinates), read_names("speeds", speeds)
+        commands = read_names("inputs", inputs)
         self.symbols = whole_variables(
             *self.extra, given, commands, named("parameters", parameters)
         )
@@ -144,7 +144,7 @@ class _Composition:
         self.seen = PartsView(self.symbols, self.parts)
         self._kinematics(coordinates if isinstance(coordinates, Mapping) else {})
         self.definitions = {
-            key: _defined(key, value)
+            key: _definition(key, value)
             for key, value in (speeds.items() if isinstance(speeds, Mapping) else ())
             if value is not None
         }
@@ -153,17 +153,17 @@ class _Composition:
 
     def _column(self, piece: str) -> SX:
         """A piece of all parts, one below the other, under zeros along the extra speeds."""
-        return ca.vertcat(SX(len(self.extra[1]), 1), *self._of_parts(piece))
+        return ca.vertcat(SX(len(self.extra[1]), 1), *self._pieces(piece))
 
     def _blocks(self, piece: str) -> SX:
         """The same along a diagonal."""
         count = len(self.extra[1])
-        return ca.diagcat(SX(count, count), *self._of_parts(piece))
+        return ca.diagcat(SX(count, count), *self._pieces(piece))
 
     def _total(self, piece: str) -> SX:
-        return sum(self._of_parts(piece), SX(0))
+        return sum(self._pieces(piece), SX(0))
 
-    def _of_parts(self, piece: str) -> list[SX]:
+    def _pieces(self, piece: str) -> list[SX]:
         return [getattr(placed.pieces, piece) for placed in self.parts]
 
     def _kinematics(self, stated: Mapping[str, Any]) -> None:
@@ -178,12 +178,12 @@ class _Composition:
         if ca.depends_on(own, ca.vertcat(s.udot, s.w)) or ca.depends_on(slopes, s.u):
             raise ModelError("rates of extra coordinates must be affine in the speeds")
         offsets = ca.substitute(own, s.u, SX.zeros(s.u.numel()))
-        below = ca.diagcat(SX(0, len(self.extra[1])), *self._of_parts("N"))
+        below = ca.diagcat(SX(0, len(self.extra[1])), *self._pieces("N"))
         self.N = ca.vertcat(slopes, below)
-        self.n = ca.vertcat(offsets, *self._of_parts("n"))
-        named = dict(zip((f"{name}'" for name in extra), rates, strict=True))
-        unnamed = {name: rate for name, rate in named.items() if name not in s.speeds}
-        self.seen.moves(self.N @ s.u + self.n, unnamed)
+        self.n = ca.vertcat(offsets, *self._pieces("n"))
+        self.seen.qdot = self.N @ s.u + self.n
+        named = zip((f"{name}'" for name in extra), rates, strict=True)
+        self.seen.rates = {name: rate for name, rate in named if name not in s.speeds}
 
     def _chart(self, reference: Mapping[str, float]) -> PlainChart:
         start = dict.fromkeys(self.symbols.coordinates, 0.0)
@@ -191,11 +191,11 @@ class _Composition:
         sizes: dict[str, float] = {}
         for placed in self.parts:
             chart, own = placed.terms.chart, placed.terms.symbols
-            names = placed.called(own.coordinates)
+            names = placed.outer_names(own.coordinates)
             start |= dict(zip(names, chart.reference, strict=True))
             fours += [tuple(names[k] for k in four) for four in chart.quaternions]
             measured = [*own.coordinates, *chart.variations, *own.speeds]
-            sizes |= dict(zip(placed.called(measured), chart.spans(measured), strict=True))
+            sizes |= dict(zip(placed.outer_names(measured), chart.spans(measured), strict=True))
         for each in reference:
             if each not in start:
                 raise ModelError(f"reference: {unknown('coordinate', each, start)}")
@@ -208,10 +208,8 @@ class _Composition:
 
     def define(self, outputs: Mapping[str, Stated]) -> None:
         """Quantities of the whole, each of those before it, too."""
-        self.own_outputs: dict[str, SX] = {}
         for name, stated in outputs.items():
-            self.own_outputs[name] = self._value(f"output {name!r}", stated)
-            self.seen.define(name, self.own_outputs[name])
+            self.seen.outputs[name] = self._value(f"output {name!r}", stated)
 
     def constrain(self, constraints: Mapping[str, Any]) -> None:
         """Read the new rows, find their orders, and put all rows in order."""
@@ -221,19 +219,20 @@ class _Composition:
         stated, rated = list[tuple[str, SX]](), list[tuple[str, SX, SX]]()
         for name, each in (self.definitions | dict(constraints)).items():
             if isinstance(each, WithRate):
-                rates = dict(self._rows(name, each.rate))
-                rated += [(row, value, rates[row]) for row, value in self._rows(name, each.value)]
+                rates, rows = dict(self._rows(name, each.rate)), self._rows(name, each.value)
+                rated += [(row, value, rates[row]) for row, value in rows if row in rates]
+                stated += [(row, value) for row, value in rows if row not in rates]
             else:
                 stated += self._rows(name, each)
         self.own, self.high = new_rows(self.symbols, self._rate, stated, self.seen.higher)
         if rated:
-            self.own = stacked([self.own, rated_rows(self.symbols, self._rate, rated)]).levels
+            self.own = stack([self.own, rated_rows(self.symbols, self._rate, rated)]).levels
         count = self.symbols.u.numel()
-        self.stack = stacked([self.own, *(placed.levels(count) for placed in self.parts)])
+        self.stack = stack([self.own, *(placed.levels(count) for placed in self.parts)])
         self.levels, self.own_lam = self.stack.levels, column_of(self.own.names)
         every = ca.vertcat(self.own_lam, *(placed.lam for placed in self.parts))
         self.lam = every[self.stack.order, :]
-        self.seen.hold({row: self.lam[k] for k, row in enumerate(self.levels.names)})
+        self.seen.multipliers = {row: self.lam[k] for k, row in enumerate(self.levels.names)}
 
     def _rows(self, name: str, stated: Any) -> list[tuple[str, SX]]:
         """Rows of a constraint by name: one, or several, with numbers or with labels of their
@@ -258,8 +257,7 @@ class _Composition:
 
     def _rate(self, value: SX) -> SX:
         s = self.symbols
-        qdot = self.N @ s.u + self.n
-        return ca.jtimes(value, s.q, qdot) + ca.jtimes(value, s.t, SX(1))
+        return ca.jtimes(value, s.q, self.seen.qdot) + ca.jtimes(value, s.t, SX(1))
 
     # --- forces -----------------------------------------------------------------------------------
 
@@ -353,13 +351,12 @@ class _Composition:
         M = ca.sparsify(self._blocks("M") + self.own_M)
         f = ca.densify(self._column("f") + self.own_f)
         drag = SX(self._column("drag") + self.drag)
-        factors = np.array(self.choice.factors)
-        pivoted = PivotedWay(A, M, factors, self.choice)
-        way = pivoted if self.pivoted else TreeWay(A, M, factors, tree)
+        node = self._node_of_all(M) if self.pivoted else tree
+        way = TreeWay(A, M, np.array(self.choice.factors), node)
         placement = Placement(self.chart, self.levels, every=self.pivoted)
 
         def left() -> SX:
-            return way.S.T @ (f + drag - M @ s.udot)
+            return node.S.T @ (f + drag - M @ s.udot)
 
         own_energy = ca.dot(s.u, self.own_M @ s.u) / 2
         kinetic, potential = self._total("kinetic") + own_energy, self._total("potential")
@@ -383,6 +380,20 @@ class _Composition:
         check_expressions(made)
         return made
 
+    def _node_of_all(self, M: SX) -> TreeNode:
+        """All rows at once, over all speeds."""
+        return replace(
+            self.tree,
+            extra=self.symbols.speeds,
+            rows=self.levels.names,
+            where=tuple(range(len(self.levels.names))),
+            A=self.levels.A,
+            M=M,
+            choice=self.choice,
+            children=(),
+            implied=(),
+        )
+
     def _driven_power(self) -> SX:
         """Power of the new constraint forces, if they have any: λᵀ A u."""
         s = self.symbols
@@ -395,7 +406,7 @@ class _Composition:
         """Directions of the constraint forces, where friction of parts goes with them linearly."""
         if all(placed.terms.rows.directions is placed.terms.A for placed in self.parts):
             return None
-        below = ca.diagcat(SX(0, len(self.extra[1])), *self._of_parts("G"))
+        below = ca.diagcat(SX(0, len(self.extra[1])), *self._pieces("G"))
         return ca.vertcat(self.own.A, below)[self.stack.order, :]
 
     def _outputs(self) -> dict[str, Any]:
@@ -405,10 +416,10 @@ class _Composition:
         for placed in self.parts:
             places, every = placed.terms.chart.description.places, placed.terms.outputs
             own = [each for each in (*places, *every) if each not in ("ground", *MONITORS)]
-            for name, full in zip(own, placed.called(own), strict=True):
+            for name, full in zip(own, placed.outer_names(own), strict=True):
                 if full not in taken:
                     out[full] = partial(placed.quantity, name)
-        return out | self.own_outputs
+        return out | self.seen.outputs
 
     # --- reading ----------------------------------------------------------------------------------
 
@@ -435,7 +446,7 @@ class _Composition:
         return value
 
 
-def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
+def _raise(made: _Composition, terms: Terms, complement: str) -> Terms:
     """The same with constraints of higher orders: a composition of the raised system alone."""
     part, tree = raise_order(terms, made.tree, made.high, made.seen.higher)
     whole = _Composition(made.name, [part], (), (), (), None)
@@ -444,14 +455,14 @@ def _raised(made: _Composition, terms: Terms, complement: str) -> Terms:
     whole.constrain({})
     whole.force({})
     whole.choose(None, complement, {})
-    values = whole.parts[0].put_in(*tree.given())
-    return whole.terms(tree.used(tree.name, "", range(len(tree.all_rows)), iter(values)))
+    values = whole.parts[0].put_in(*tree.expressions())
+    return whole.terms(tree.place(tree.name, "", range(len(tree.all_rows)), iter(values)))
 
 
 # --- small things ---------------------------------------------------------------------------------
 
 
-def _defined(name: str, stated: Stated) -> Stated:
+def _definition(name: str, stated: Stated) -> Stated:
     return lambda v: v[name] - stated(v)
 
 

@@ -26,7 +26,7 @@ from ..model.description import Description
 from ..model.element import Element
 from ..model.joints import Joint
 from ..model.motion import Motion
-from ..model.subsystem import Unit, is_said_again, refuse_unknown
+from ..model.subsystem import Unit, is_relocatable, refuse_unknown
 from ..model.system import Carried, System, carried, free_unreached, unlike
 from ..model.validation import problems
 from ..motion.chart import Chart, Frame, Pair, Pose
@@ -35,13 +35,13 @@ from ..motion.motion import ChartMotion, column
 from ..motion.rotors import spins
 from ..motion.variables import Variables
 from ..vectors import quaternion_of, vee
-from .naming import listed_parts
+from .naming import read_parts
 from .part import Part, PlacedPart
 from .parts_view import PartsView
 from .rows import WithRate
 
 
-def composition_of(system: System | Description, more: bool = False) -> dict[str, Any]:
+def read_composition(system: System | Description, more: bool = False) -> dict[str, Any]:
     """What ``compose`` takes for a system: its parts, and what is between them."""
     description = system.snapshot() if isinstance(system, System) else system
     if more:
@@ -58,7 +58,7 @@ def composition_of(system: System | Description, more: bool = False) -> dict[str
     found = list(problems(description))
     if found:
         raise ModelError(found)
-    return Whole(description).stated()
+    return Whole(description).statement()
 
 
 class Whole:
@@ -97,13 +97,13 @@ class Whole:
 
     def _within(self, kind: str) -> set[str]:
         """What the units' own of a kind are called here."""
-        return {u.called(name) for u in self.units.values() for name in getattr(u.inside, kind)}
+        return {u.outer_name(name) for u in self.units.values() for name in getattr(u.inside, kind)}
 
     def _stays(self, element: Element) -> bool:
         """True if an element concerns the bodies alone that are in no unit."""
         joints = {joint.name for joint in self.inside}
         named = {self.description.joint_names.get(name) for name in element.joints()}
-        alone = is_said_again(element) and not self._across(*element.places()) and named <= joints
+        alone = is_relocatable(element) and not self._across(*element.places()) and named <= joints
         return alone and not _uses(element, self.description.inputs)
 
     def _refuse(self) -> None:
@@ -134,14 +134,14 @@ class Whole:
 
     # --- what compose takes -----------------------------------------------------------------------
 
-    def stated(self) -> dict[str, Any]:
+    def statement(self) -> dict[str, Any]:
         """Parts, and what is between them."""
         d, connected = self.description, self._within("inputs")
         return {
             "name": d.name,
             "parts": self.parts,
             "coordinates": {
-                f"{name} turns": self._seen(partial(ChartMotion.speed, name=name))
+                f"{name} turns": self._quantity(partial(ChartMotion.speed, name=name))
                 for name in self.turning
             },
             "constraints": dict(self._rows()),
@@ -163,7 +163,7 @@ class Whole:
     def _part(self, name: str, unit: Unit) -> Part:
         own = self.carried[name]
         numbers: dict[str, Any] = {
-            key: self._number(unit.called(key), value) for key, value in unit.symbols.items()
+            key: self._number(unit.outer_name(key), value) for key, value in unit.symbols.items()
         }
         given = [self.description.gravity]
         given += [] if own.mount else [unit.ground.at, ca.vec(unit.ground.rotation)]
@@ -184,9 +184,9 @@ class Whole:
         return None if name in self.description.inputs else self._of_whole(value)
 
     def _of_whole(self, value: SX) -> Callable[[Variables], SX]:
-        return lambda v: self.numbered(value, v)
+        return lambda v: self.translate(value, v)
 
-    def numbered(self, value: SX, v: Any) -> SX:
+    def translate(self, value: SX, v: Any) -> SX:
         """An expression of the description in the variables of the whole."""
         d = self.description
         names = ("t", *d.parameters, *d.inputs)
@@ -219,13 +219,13 @@ class Whole:
         """Angles of joints between parts whose turns are counted: something may ask for them."""
         return [name for joint in self.between for name in joint.angles] if self.acting else []
 
-    def _seen(self, quantity: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
+    def _quantity(self, quantity: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
         """A quantity of the motion of the whole, as compose takes it."""
-        return lambda v: self.numbered(column(quantity(self.chart(v).motion)), v)
+        return lambda v: self.translate(column(quantity(self.chart(v).motion)), v)
 
-    def _asked(self, rows: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
+    def _rows_in_whole(self, rows: Callable[[Motion], Any]) -> Callable[[PartsView], SX]:
         """The same of what holds, which takes angles with all their turns."""
-        return lambda v: self.numbered(column(rows(self.chart(v).asked)), v)
+        return lambda v: self.translate(column(rows(self.chart(v).asked)), v)
 
     def chart(self, v: PartsView) -> PartsChart:
         """The chart of the whole; one for all who ask."""
@@ -238,18 +238,18 @@ class Whole:
     def _rows(self) -> Iterator[tuple[str, Any]]:
         for name, own in self.carried.items():
             if own.mount is not None:
-                yield f"{name}.ground", self._mounted(name, own)
+                yield f"{name}.ground", self._mount_rows(name, own)
         for joint in self.between:
-            yield joint.name, partial(self._closing, joint)
+            yield joint.name, partial(self._closing_rows, joint)
         for element in self.holding:
-            yield element.name, self._asked(partial(_rows_of, element))
+            yield element.name, self._rows_in_whole(partial(_rows_of, element))
 
-    def _closing(self, joint: Joint, v: PartsView) -> dict[str, SX]:
+    def _closing_rows(self, joint: Joint, v: PartsView) -> dict[str, SX]:
         """The rows of a joint, by the labels that they have elsewhere."""
         rows = joint.kind.closing(*self.chart(v).motion.across(joint))
-        return {label: self.numbered(row, v) for label, row in rows}
+        return {label: self.translate(row, v) for label, row in rows}
 
-    def _mounted(self, name: str, own: Carried) -> WithRate:
+    def _mount_rows(self, name: str, own: Carried) -> WithRate:
         """A unit's frame stays in its place: p = p_G and G = R, with the rates v = v_G and
         ω = Rᵀω_G, which are solved for the speeds of the frame."""
         ground, joint = self.units[name].ground, own.description.joints[str(own.mount)]
@@ -257,14 +257,14 @@ class Whole:
 
         def place(v: PartsView) -> dict[str, SX]:
             R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
-            given = ca.vertcat(m.position(ground), -vee(m.rotation(ground).T @ R))
-            own = ca.vertcat(*(v[x] for x in at[:3]), SX(3, 1))
-            return _six_rows(own - self.numbered(given, v))
+            shift = ca.vertcat(*(v[x] for x in at[:3])) - self.translate(m.position(ground), v)
+            turn = self.translate(vee(m.rotation(ground).T @ R), v)
+            return _by_axis("position", shift) | _by_axis("rotation", turn)
 
         def motion(v: PartsView) -> dict[str, SX]:
             R, m = self.chart(v).pose(_mount(name))[0], self.chart(v).motion
-            given = ca.vertcat(m.velocity(ground), R.T @ m.angular_velocity(ground))
-            return _six_rows(ca.vertcat(*(v[x] for x in speeds)) - self.numbered(given, v))
+            omega = self.translate(R.T @ m.angular_velocity(ground), v)
+            return _by_axis("rotation", ca.vertcat(*(v[x] for x in speeds[3:])) - omega)
 
         return WithRate(place, motion)
 
@@ -274,7 +274,7 @@ class Whole:
             return {}
         return {
             f"{prefix}{speed}": self._effort(f"{prefix}{speed}")
-            for _, prefix, part in listed_parts(self.parts)
+            for _, prefix, part in read_parts(self.parts)
             for speed in part.terms.symbols.speeds
         }
 
@@ -286,14 +286,14 @@ class Whole:
         d = self.description
         for joint in self.between:
             for name in joint.coordinates:
-                yield name, self._seen(partial(ChartMotion.coordinate, name=name))
+                yield name, self._quantity(partial(ChartMotion.coordinate, name=name))
         inside, within = self._within("markers"), self._within("outputs")
         for name in d.markers:
             if name not in inside and (name not in self.rest.markers or not self.rest.bodies):
-                yield name, self._seen(partial(ChartMotion.position, place=name))
+                yield name, self._quantity(partial(ChartMotion.position, place=name))
         for name, value in d.outputs.items():
             if name not in within:
-                yield name, self._seen(value)
+                yield name, self._quantity(value)
 
     # --- where it begins --------------------------------------------------------------------------
 
@@ -316,7 +316,7 @@ class Whole:
         if place.body is d.ground:
             return turned, at.ravel()
         key, name = self.home(body)
-        R, p = _at_reference(self.parts[key], name)
+        R, p = _reference_of(self.parts[key], name)
         if key != self.itself:
             G, origin = self._reference_pose(self.units[key].ground)
             R, p = G @ R, origin + G @ p
@@ -334,12 +334,12 @@ class PartsChart(Chart):
         turns = {name: f"{name} turns" for name in whole.turning}
         self.counted = {name: self.symbols.coordinates.index(q) for name, q in turns.items()}
         self.joint_coordinates = {
-            part.called([name])[0]: tuple(part.q.start + k for k in indices)
+            part.outer_names([name])[0]: tuple(part.q.start + k for k in indices)
             for part in v.parts
             for name, indices in part.terms.chart.joint_coordinates.items()
         }
         self.joint_speeds = {
-            part.called([name])[0]: tuple(part.u.start + k for k in indices)
+            part.outer_names([name])[0]: tuple(part.u.start + k for k in indices)
             for part in v.parts
             for name, indices in part.terms.chart.joint_speeds.items()
         }
@@ -369,7 +369,7 @@ class PartsChart(Chart):
                 )
         turning = spins(self, self.whole.acting)
         inertial = (J * D.T * (D @ self.symbols.udot + c) for J, _, D, c in turning)
-        return self.whole.numbered(generalized(self, acting) - sum(inertial, SX(0)), self.symbols)
+        return self.whole.translate(generalized(self, acting) - sum(inertial, SX(0)), self.symbols)
 
     # --- what moves -------------------------------------------------------------------------------
 
@@ -400,14 +400,14 @@ class PartsChart(Chart):
         if frame == "ground":
             return [SX.zeros(3), SX.eye(3), *(SX.zeros(3) for _ in range(4))]
         if frame not in self._frames:
-            self._frames[frame] = self._found(frame)
+            self._frames[frame] = self._find(frame)
         return self._frames[frame]
 
-    def _found(self, frame: Any) -> list[SX]:
+    def _find(self, frame: Any) -> list[SX]:
         if isinstance(frame, tuple):
-            return _moved(self._parts[frame[1]], str(self.whole.carried[frame[1]].mount))
+            return _motion_of(self._parts[frame[1]], str(self.whole.carried[frame[1]].mount))
         key, name = self.whole.home(frame)
-        return _moved(self._parts[key], name)
+        return _motion_of(self._parts[key], name)
 
 
 class _Counted(ChartMotion):
@@ -430,7 +430,7 @@ def _mount(name: str) -> Frame:
     return "mount", name
 
 
-def _moved(placed: PlacedPart, body: str) -> list[SX]:
+def _motion_of(placed: PlacedPart, body: str) -> list[SX]:
     """p, R, ω, v, α, a of a body of a part, in the world."""
     m = placed.terms.chart.motion
     found = ca.horzcat(
@@ -441,7 +441,7 @@ def _moved(placed: PlacedPart, body: str) -> list[SX]:
     return [value[:, 0], value[:, 1:4], *(value[:, k] for k in range(4, 8))]
 
 
-def _at_reference(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
+def _reference_of(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
     chart = part.terms.chart
     s, (R, p) = chart.symbols, (chart.motion.rotation(body), chart.motion.position(body))
     f = ca.Function("pose", [s.q, s.p, s.t], [ca.densify(R), ca.densify(p)])
@@ -449,9 +449,8 @@ def _at_reference(part: Part, body: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(values[0]), np.array(values[1]).ravel()
 
 
-def _six_rows(values: SX) -> dict[str, SX]:
-    labels = (f"{what} {x}" for what in ("position", "rotation") for x in "xyz")
-    return dict(zip(labels, ca.vertsplit(values), strict=True))
+def _by_axis(what: str, values: SX) -> dict[str, SX]:
+    return {f"{what} {x}": value for x, value in zip("xyz", ca.vertsplit(values), strict=True)}
 
 
 def _rows_of(constraint: Constraint, m: Motion) -> list[SX]:

@@ -140,8 +140,8 @@ class _RaisedSystem:
 
     def tree(self, old: TreeNode) -> TreeNode:
         """The tree of the inner system, with the forces of the rows at its top."""
-        values = iter([self.put(value) for value in old.given()])
-        new = old.used(old.name, "", range(len(self.inner.constraints)), values)
+        values = iter([self.put(value) for value in old.expressions()])
+        new = old.place(old.name, "", range(len(self.inner.constraints)), values)
         names = tuple(row.name for row in self.rows)
         f = new.f + self.directions.T @ self.force(0)
         return replace(new, f=f, order=self.r + 2, higher=names)

@@ -336,7 +336,7 @@ def physical(
     velocities: v′ as expressions of ``symbols``; inertia: M′; forces: F.
     terms: whatever ``mg.Terms`` takes beside M and f.
     """
-    v, F, own = (_given(x) for x in (velocities, forces, inertia))
+    v, F, own = (_matrix_expression(x) for x in (velocities, forces, inertia))
     if F.numel() != v.numel() or own.shape != (v.numel(), v.numel()):
         raise ModelError(
             f"{name}: {v.numel()} velocities need as many forces and a square inertia, got "
@@ -351,8 +351,8 @@ def by_accelerations(
     symbols: Variables, energy: Any, *, forces: Any, name: str = "leaf", **terms: Any
 ) -> Terms:
     """A leaf by Gibbs' and Appell's energy of accelerations 𝒢(q, u, u̇): inertia forces −∂𝒢/∂u̇."""
-    slope = ca.gradient(_given(energy), symbols.udot)
-    return _affine(symbols, _fitting(forces, symbols, name) - slope, name, terms)
+    slope = ca.gradient(_matrix_expression(energy), symbols.udot)
+    return _affine_terms(symbols, _forces(forces, symbols, name) - slope, name, terms)
 
 
 def by_kinetic_energy(
@@ -370,7 +370,7 @@ def by_kinetic_energy(
     speeds_of: u by the rates of the coordinates, ``lambda rate: [rate["x"], …]``; the inverse of
         q̇ = N u + n, if not given.
     """
-    s, chart, T = symbols, _chart(symbols, name, terms), _given(kinetic)
+    s, chart, T = symbols, _chart(symbols, name, terms), _matrix_expression(kinetic)
     rates = SX.sym("rate", s.q.numel())
     if speeds_of is None:
         if s.q.numel() != s.u.numel():
@@ -381,7 +381,7 @@ def by_kinetic_energy(
         U = ca.solve(chart.N, rates - (chart.qdot - chart.N @ s.u))
     else:
         by_name = dict(zip(s.coordinates, ca.vertsplit(rates), strict=True))
-        U = _given(list(speeds_of(by_name)))
+        U = _matrix_expression(list(speeds_of(by_name)))
     N, second = chart.N, chart.rate(chart.qdot) + chart.N @ s.udot
 
     def along(x: SX) -> SX:
@@ -397,8 +397,8 @@ def by_kinetic_energy(
         N.T @ ca.gradient(T, s.q) + ((by_q - turned) @ N).T @ momentum - (Y @ N).T @ along(momentum)
     )
     inertia = ca.substitute(inertia, rates, chart.qdot)
-    applied = _fitting(forces, s, name)
-    return _affine(s, applied + inertia, name, {"kinetic": T, **terms})
+    applied = _forces(forces, s, name)
+    return _affine_terms(s, applied + inertia, name, {"kinetic": T, **terms})
 
 
 def _chart(symbols: Variables, name: str, terms: Mapping[str, Any]) -> PlainChart:
@@ -407,7 +407,7 @@ def _chart(symbols: Variables, name: str, terms: Mapping[str, Any]) -> PlainChar
     return PlainChart(name, symbols, *read_rates(symbols, terms.get("N"), terms.get("n")), *given)
 
 
-def _affine(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) -> Terms:
+def _affine_terms(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) -> Terms:
     """Terms of effective forces f − M u̇."""
     M = -ca.jacobian(effective, s.udot)
     return Terms(
@@ -419,15 +419,15 @@ def _affine(s: Variables, effective: SX, name: str, terms: Mapping[str, Any]) ->
     )
 
 
-def _fitting(forces: Any, s: Variables, name: str) -> SX:
+def _forces(forces: Any, s: Variables, name: str) -> SX:
     """A force for each speed."""
-    found = _given(forces)
+    found = _matrix_expression(forces)
     if found.shape != (s.u.numel(), 1):
         raise ModelError(f"{name}: {s.u.numel()} speeds need as many forces, got {found.numel()}")
     return found
 
 
-def _given(value: Any) -> SX:
+def _matrix_expression(value: Any) -> SX:
     try:
         return expression(value)
     except NOT_AN_EXPRESSION:

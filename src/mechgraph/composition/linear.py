@@ -57,7 +57,7 @@ class FirstOrder(NamedTuple):
     free: tuple[str, ...]
 
 
-def linearized(
+def linear_model(
     equations: Equations,
     node: TreeNode,
     at: Any,
@@ -80,7 +80,7 @@ def linearized(
     slopes = _slopes(equations, (q, u, udot, w, p, t), scales)
     deviations = _deviations(equations, slopes, (len(q), len(u)), coordinates, speeds)
     along = Along(equations, (q, u, udot, w, p, t), deviations, speeds, scales)
-    f = along.projected(node).f[..., 0]
+    f = along.project(node).f[..., 0]
     residual = along.residual / max(1.0, np.abs(slopes.third).max(initial=0.0))
     if residual > KNOWN:
         warnings.warn(
@@ -171,7 +171,7 @@ def _accelerations(
     still = np.zeros(len(u))
     by_udot = np.eye(len(q) + 2 * len(u) + len(w))[:, len(q) + len(u) :][:, : len(u)]
     rest = Along(equations, (q, u, still, w, p, t), by_udot, speeds, scales)
-    f = rest.projected(node).f[..., 0]
+    f = rest.project(node).f[..., 0]
     A = scales[:, None] * equations.constraint_jacobian(q, u, t, p)
     b = scales * equations.numeric.evaluate("b", lambda: equations.terms.b, 1, q, u, t, None, p)
     return -pseudoinverse(np.vstack([f[1:].T, A])) @ np.concatenate([f[0], b])
@@ -197,14 +197,14 @@ class Along:
         self._symbols, self._wanted = equations.terms.symbols, wanted
         self.residual, self.worst = 0.0, ""
 
-    def projected(self, node: TreeNode, top: bool = True) -> FirstOrder:
+    def project(self, node: TreeNode, top: bool = True) -> FirstOrder:
         """S and f̄: of the whole by the speeds that are wanted, of parts by these as far as they can
         be."""
-        below = [self.projected(child, top=False) for child in node.children]
+        below = [self.project(child, top=False) for child in node.children]
         columns = (*node.extra, *(label for part in below for label in part.free))
         R = _diagonal([_constant(np.eye(len(node.extra)), self._count), *(p.S for p in below)])
         none = _constant(np.zeros((len(node.extra), 1)), self._count)
-        A, own = (self._expanded(value) for value in (node.A, node.f))
+        A, own = (self._expand(value) for value in (node.A, node.f))
         f = _product(_transposed(R), own) + np.concatenate([none, *(p.f for p in below)], axis=1)
         scales = self._scales[list(node.where)]
         B = scales[:, None] * _product(A, R)
@@ -221,7 +221,7 @@ class Along:
     def _count(self) -> int:
         return int(self._deviations.shape[1])
 
-    def _expanded(self, value: SX) -> np.ndarray:
+    def _expand(self, value: SX) -> np.ndarray:
         """An expression of the variables to first order."""
         s, direction = self._symbols, SX.sym("direction", len(self._x))
         x, column = ca.vertcat(s.q, s.u, s.udot, s.w), ca.vec(ca.densify(value))

@@ -13,7 +13,7 @@ from ..motion.variables import Variables, variables
 from .part import Part
 
 
-def listed_parts(parts: Any) -> list[tuple[str, str, Part]]:
+def read_parts(parts: Any) -> list[tuple[str, str, Part]]:
     """(key, prefix, part) of each."""
     if isinstance(parts, Mapping):
         given = [(str(key), f"{key}.", each) for key, each in parts.items()]
@@ -37,7 +37,7 @@ def listed_parts(parts: Any) -> list[tuple[str, str, Part]]:
     return out
 
 
-def names_of(what: str, given: Any) -> tuple[str, ...]:
+def read_names(what: str, given: Any) -> tuple[str, ...]:
     """The names of extra variables, listed or as keys."""
     names = tuple(listed(what, given, ModelError))
     for name in names:

@@ -111,8 +111,12 @@ class TreeNode:
 
     @cached_property
     def reduced(self) -> SX:
-        """M̄ = Sᵀ M S, found along the tree."""
-        return ca.triu2symm(ca.triu(ca.sparsify(self.C.T @ self._inertia @ self.C)))
+        """M̄ = Sᵀ M S, found along the tree; columns of a pivoted C that rows hold are zero, and
+        stand still by an inertia of their own."""
+        reduced = ca.triu2symm(ca.triu(ca.sparsify(self.C.T @ self._inertia @ self.C)))
+        if self.choice.method != "pivoted":
+            return reduced
+        return reduced + ca.diag((ca.sum1(self.C**2) == 0).T)
 
     @cached_property
     def forces(self) -> SX:
@@ -141,7 +145,7 @@ class TreeNode:
 
     # --- accelerations ----------------------------------------------------------------------------
 
-    def _met(self, r: SX) -> SX:
+    def _meet(self, r: SX) -> SX:
         """P r."""
         return self.choice.particular(self.B, r) if self._choice_fits else self.P @ r
 
@@ -152,7 +156,7 @@ class TreeNode:
         none = SX(self.B.shape[0], 0)
         return self.choice.eliminate(self.B, none).left == self.complement.left
 
-    def expanded(self, z: SX) -> SX:
+    def expand(self, z: SX) -> SX:
         """S z, level by level, which costs less than S."""
         return self.spread(self.C @ z)
 
@@ -161,7 +165,7 @@ class TreeNode:
         widths = [len(self.extra), *(len(child.free) for child in self.children)]
         own, *below = ca.vertsplit(y, [0, *np.cumsum(widths).tolist()])
         pairs = zip(self.children, below, strict=True)
-        return ca.vertcat(own, *(child.expanded(part) for child, part in pairs))
+        return ca.vertcat(own, *(child.expand(part) for child, part in pairs))
 
     @property
     def unsure(self) -> tuple[int, ...]:
@@ -193,13 +197,13 @@ class TreeNode:
 
     # --- as a part of something larger ------------------------------------------------------------
 
-    def given(self) -> list[SX]:
+    def expressions(self) -> list[SX]:
         """All expressions of the tree, one after the other."""
         return [getattr(node, key) for node in self for key in (*DATA, *DERIVED)]
 
-    def used(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> TreeNode:
+    def place(self, name: str, prefix: str, rows: Sequence[int], values: Iterator[SX]) -> TreeNode:
         """The same tree under another name, with a prefix to all that is in it, its rows at other
-        places, and the expressions as they are there, in the order of ``given``."""
+        places, and the expressions as they are there, in the order of ``expressions``."""
         data = {key: next(values) for key in DATA}
         derived = {key: next(values) for key in DERIVED}
         made = replace(
@@ -211,7 +215,8 @@ class TreeNode:
             rows=tuple(f"{prefix}{each}" for each in self.rows),
             where=tuple(rows[k] for k in self.where),
             children=tuple(
-                child.used(f"{prefix}{child.name}", prefix, rows, values) for child in self.children
+                child.place(f"{prefix}{child.name}", prefix, rows, values)
+                for child in self.children
             ),
         )
         own = replace(self.complement, C=derived["C"], P=derived["P"])
@@ -231,25 +236,25 @@ class Particular:
         self._below = ca.vertcat(SX(len(node.extra), 1), *(part.e for part in self._parts))
         self._added = SX(len(node.columns), 1)
         if node.rows:
-            self._added = -node._met(b[list(node.where)] + node.A @ self._below)
+            self._added = -node._meet(b[list(node.where)] + node.A @ self._below)
 
     @cached_property
     def e(self) -> SX:
         """The motion itself."""
         return self._below + self._node.spread(self._added) if self._node.rows else self._below
 
-    def plus(self, z: SX) -> SX:
+    def add(self, z: SX) -> SX:
         """S z + e."""
         return self._below + self._node.spread(self._node.C @ z + self._added)
 
-    def pulled(self, f: SX) -> SX:
+    def pull(self, f: SX) -> SX:
         """Sᵀ (f − M e) of forces f along all speeds; the inertia of what a level adds to e is that
         which its parts have reduced already."""
         node = self._node
         widths = [len(node.extra), *(len(child.speeds) for child in node.children)]
         own, *rest = ca.vertsplit(f, [0, *np.cumsum(widths).tolist()])
         pairs = zip(self._parts, rest, strict=True)
-        left = ca.vertcat(own, *(part.pulled(force) for part, force in pairs))
+        left = ca.vertcat(own, *(part.pull(force) for part, force in pairs))
         if node.M.nnz() and node.children:
             left -= node.R.T @ (node.M @ self._below)
         if node.rows:

@@ -92,7 +92,7 @@ class DerivedPart:
             terms.rows.directions, terms.rows.drag,
             terms.kinetic, terms.potential, terms.supplied, terms.dissipated,
         )  # fmt: skip
-        self.function = self.function_of([*pieces, *self.tree.given()])
+        self.function = self.function_of([*pieces, *self.tree.expressions()])
         self._quantities: dict[str, ca.Function] = {}
 
     def function_of(self, results: Sequence[SX]) -> ca.Function:
@@ -136,22 +136,22 @@ class PlacedPart:
         self._arguments = [whole.q[self.q], whole.u[self.u], whole.udot[self.u]]
         self._arguments += [ca.vertcat(SX(0, 1), *values) for values in (w, p)]
         self._arguments.append(whole.t)
-        self.lam = column_of(self.called(self.terms.constraints))
+        self.lam = column_of(self.outer_names(self.terms.constraints))
         values = self.derived.function.call([*self._arguments, self.lam])
         count = len(Pieces._fields)
         self.pieces, self._of_tree = Pieces(*values[:count]), values[count:]
 
-    def called(self, names: Sequence[str]) -> tuple[str, ...]:
+    def outer_names(self, names: Sequence[str]) -> tuple[str, ...]:
         """What the whole calls something of these names."""
         return tuple(f"{self.prefix}{name}" for name in names)
 
     def tree(self, rows: Sequence[int]) -> TreeNode:
         """Its tree, with its rows at these places."""
-        return self.derived.tree.used(self.key, self.prefix, rows, iter(self._of_tree))
+        return self.derived.tree.place(self.key, self.prefix, rows, iter(self._of_tree))
 
     def levels(self, speeds: int) -> Levels:
         """Its rows, over so many speeds of the whole."""
-        names, own = self.called(self.terms.constraints), self.pieces
+        names, own = self.outer_names(self.terms.constraints), self.pieces
         sides = SX(len(names), self.u.start), SX(len(names), speeds - self.u.stop)
         return Levels.known(names, own.phi, own.psi, ca.horzcat(sides[0], own.A, sides[1]), own.b)
 

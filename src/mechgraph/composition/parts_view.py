@@ -24,45 +24,32 @@ class PartsView:
 
     def __init__(self, symbols: Variables, parts: Sequence[PlacedPart]) -> None:
         self.symbols, self.parts = symbols, parts
-        self._rates: dict[str, SX] = {}
-        self._qdot: SX | None = None
-        self._outputs: dict[str, SX] = {}
-        self._multipliers: dict[str, SX] = {}
+        self.qdot: SX | None = None  # how the coordinates move, once that is known
+        self.rates: dict[str, SX] = {}  # of coordinates, where they are no speeds
+        self.outputs: dict[str, SX] = {}  # quantities of the whole
+        self.multipliers: dict[str, SX] = {}  # constraint forces, by the names of their rows
         self.higher: dict[tuple[str, int], SX] = {}  # u⁽ᵏ⁾ of a speed, k > 1, where asked for
-
-    def moves(self, qdot: SX, rates: dict[str, SX]) -> None:
-        """Say how the coordinates move, and which of their rates are no speeds."""
-        self._qdot = qdot
-        self._rates.update(rates)
-
-    def hold(self, multipliers: dict[str, SX]) -> None:
-        """Say what the constraint forces are, by the names of their rows."""
-        self._multipliers.update(multipliers)
 
     def multiplier(self, row: str) -> SX:
         """The constraint force of a row, for forces that grow with it, such as friction."""
-        if row not in self._multipliers:
-            raise ModelError(unknown("constraint", row, self._multipliers))
-        return self._multipliers[row]
-
-    def define(self, name: str, value: SX) -> None:
-        """A quantity of the whole, by its own name."""
-        self._outputs[name] = value
+        if row not in self.multipliers:
+            raise ModelError(unknown("constraint", row, self.multipliers))
+        return self.multipliers[row]
 
     def __getitem__(self, name: str) -> SX:
         s = self.symbols
         if name in (*s.coordinates, *s.speeds, *s.inputs, *s.parameters, "t"):
             return s[name]
-        if name in self._rates:
-            return self._rates[name]
+        if name in self.rates:
+            return self.rates[name]
         if name.endswith("'") and name[:-1] in s.speeds:
             return s[name]
         if (rising := self._higher(name)) is not None:
             return rising
-        if name in self._outputs:
-            return self._outputs[name]
-        if name.endswith("'") and name[:-1] in self._outputs:
-            return self.rate(self._outputs[name[:-1]])
+        if name in self.outputs:
+            return self.outputs[name]
+        if name.endswith("'") and name[:-1] in self.outputs:
+            return self.rate(self.outputs[name[:-1]])
         for part in sorted(self.parts, key=lambda part: -len(part.prefix)):
             inner = name.removeprefix(part.prefix)
             if name.startswith(part.prefix) and inner in part.derived.names:
@@ -82,18 +69,18 @@ class PartsView:
     def _known(self) -> list[str]:
         s = self.symbols
         own = [*s.coordinates, *s.speeds, *s.inputs, *s.parameters]
-        parts = (part.called(part.derived.names.known) for part in self.parts)
-        return list(dict.fromkeys([*own, *self._outputs, *chain(*parts)]))
+        parts = (part.outer_names(part.derived.names.known) for part in self.parts)
+        return list(dict.fromkeys([*own, *self.outputs, *chain(*parts)]))
 
     def rate(self, value: Any) -> SX:
         """The time derivative of an expression of coordinates and time."""
         s, value = self.symbols, SX(value)
         if ca.depends_on(value, ca.vertcat(s.u, s.udot, s.w)):
             raise ModelError("a rate is taken of coordinates and time only")
-        if self._qdot is None:
+        if self.qdot is None:
             raise ModelError("rates of coordinates cannot be made of rates of others")
         entries = ca.vec(ca.densify(value))
-        rate = ca.jtimes(entries, s.q, self._qdot) + ca.jtimes(entries, s.t, SX(1))
+        rate = ca.jtimes(entries, s.q, self.qdot) + ca.jtimes(entries, s.t, SX(1))
         return ca.reshape(rate, *value.shape)
 
     def angular_velocity(self, R: SX) -> SX:

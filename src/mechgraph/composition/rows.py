@@ -92,8 +92,8 @@ def _level(s: Variables, row: str, value: SX) -> Level:
 
 @dataclass(frozen=True, eq=False)
 class WithRate:
-    """A position row, and its rate where it holds, if that is simpler said than derived; both are
-    functions of what is seen."""
+    """Position rows, and the rates where they hold of those of them whose rates are simpler said
+    than derived; both are functions of what is seen that return rows by their labels."""
 
     value: Any
     rate: Any
@@ -128,7 +128,7 @@ class Stack:
     where: list[tuple[int, ...]]
 
 
-def stacked(owners: Sequence[Levels]) -> Stack:
+def stack(owners: Sequence[Levels]) -> Stack:
     """The rows of all owners, each over all speeds, as one."""
     orders = [order for levels in owners for order in _orders_of(levels)]
     order = sorted(range(len(orders)), key=lambda k: orders[k])

@@ -18,14 +18,12 @@ from ..errors import UnsupportedError
 from ..numerics.rank import Independent, pseudoinverse
 from ..numerics.tolerances import TINY
 from ..results.second_order import SecondOrderModel
-from .linear import linearized
+from .linear import linear_model
 from .node import TreeNode
-from .tree_closure import PivotedWay, TreeClosure
+from .tree_closure import TreeClosure
 
 if TYPE_CHECKING:
     from ..equations import Equations
-
-MATRICES = ("A", "B", "C", "R", "S", "f", "fbar")
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +71,26 @@ class Labelled:
 
     def __repr__(self) -> str:
         return f"<{self.name}: {len(self.rows)} x {len(self.columns) or 1}>"
+
+
+class _Matrix:
+    """A matrix of a level: an expression of its node, with the names of the node's labels."""
+
+    def __init__(
+        self, letter: str, expression: str, rows: str, columns: str | None, doc: str
+    ) -> None:
+        self._letter, self._expression, self.__doc__ = letter, expression, doc
+        self._rows, self._columns = rows, columns
+
+    def __get__(self, level: Subsystem | None, owner: type) -> Labelled:
+        if level is None:
+            return self  # type: ignore[return-value]
+        node = level._node
+        columns = () if self._columns is None else getattr(node, self._columns)
+        name, expression = f"{self._letter} of {node.name}", getattr(node, self._expression)
+        return Labelled(
+            name, getattr(node, self._rows), columns, expression, level._equations, node
+        )
 
 
 def composition(equations: Equations) -> Subsystem | None:
@@ -142,50 +160,23 @@ class Subsystem:
         """This one, and all below it."""
         return [Subsystem(self._equations, node) for node in self._node]
 
-    def _labelled(self, letter: str, rows: Any, columns: Any, expression: SX) -> Labelled:
-        name = f"{letter} of {self.name}"
-        return Labelled(name, tuple(rows), tuple(columns), expression, self._equations, self._node)
-
-    @property
-    def A(self) -> Labelled:
-        """The new rows over all speeds: A⊕."""
-        return self._labelled("A", self._node.rows, self._node.speeds, self._node.A)
-
-    @property
-    def R(self) -> Labelled:
-        """All speeds by those that the parts leave free."""
-        return self._labelled("R", self._node.speeds, self._node.columns, self._node.R)
-
-    @property
-    def B(self) -> Labelled:
-        """A⊕ R."""
-        return self._labelled("B", self._node.rows, self._node.columns, self._node.B)
-
-    @property
-    def C(self) -> Labelled:
-        """A complement of B."""
-        return self._labelled("C", self._node.columns, self._node.free, self._node.C)
-
-    @property
-    def S(self) -> Labelled:
-        """A complement of all rows of this level and below: R C."""
-        return self._labelled("S", self._node.speeds, self._node.free, self._node.S)
-
-    @property
-    def f(self) -> Labelled:
-        """Effective forces: those that are new, and those that the parts leave."""
-        return self._labelled("f", self._node.columns, (), self._node.forces)
-
-    @property
-    def fbar(self) -> Labelled:
-        """f̄ = Cᵀ f: what this level leaves; zero in every motion of the whole, if it is the
-        whole."""
-        return self._labelled("f̄", self._node.free, (), self._node.projected)
-
-    @property
-    def full_A(self) -> Labelled:
-        """All rows of this level and below, over all speeds."""
-        return self._labelled("all A", self._node.all_rows, self._node.speeds, self._node.full_A)
+    A = _Matrix("A", "A", "rows", "speeds", "The new rows over all speeds: A⊕.")
+    R = _Matrix("R", "R", "speeds", "columns", "All speeds by those that the parts leave free.")
+    B = _Matrix("B", "B", "rows", "columns", "A⊕ R.")
+    C = _Matrix("C", "C", "columns", "free", "A complement of B.")
+    S = _Matrix("S", "S", "speeds", "free", "A complement of all rows here and below: R C.")
+    f = _Matrix(
+        "f", "forces", "columns", None,
+        "Effective forces: those that are new, and those that the parts leave.",
+    )  # fmt: skip
+    fbar = _Matrix(
+        "f̄", "projected", "free", None,
+        "f̄ = Cᵀ f: what this level leaves; zero in every motion of the whole, if it is the whole.",
+    )  # fmt: skip
+    full_A = _Matrix(
+        "all A", "full_A", "all_rows", "speeds",
+        "All rows of this level and below, over all speeds.",
+    )  # fmt: skip
 
     def complement(
         self,
@@ -252,7 +243,7 @@ class Subsystem:
     ) -> Subsystem | None:
         """The lowest level whose complement is none at a state, because of what was chosen for it;
         None if there is none, and where it is chosen anew at every state."""
-        if isinstance(self._own.own, PivotedWay):
+        if self._own.own.node is not self._own.tree:
             return None
         for level in reversed(Subsystem(self._equations, self._own.tree)._levels):
             if not np.isfinite(level.C(q, u, t, None, parameters)).all():
@@ -282,7 +273,7 @@ class Subsystem:
         tree = self._own.tree
         if self._node not in (tree, self._own.shown):
             raise UnsupportedError(f"{self.name!r} is a part; linearize the whole, or compose it")
-        return linearized(
+        return linear_model(
             self._equations, tree, at, coordinates, speeds, t, inputs, parameters, weights
         )
 

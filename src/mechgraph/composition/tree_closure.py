@@ -1,5 +1,5 @@
-"""A composition as a closure: u̇ and λ along the tree of subsystems, or by a complement of all rows
-that is found at every state."""
+"""A composition as a closure: u̇ and λ along the tree of subsystems, and the way back to the
+constraints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
-from ..closures.complement import Choice, Complement
+from ..closures.complement import Choice
 from ..closures.expressions import Factor, multipliers_of
 from ..contract.closing import Forces, OwnClosure, Way
 from ..motion.chart import Chart
@@ -27,12 +27,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ComplementWay(Way):
-    """u̇ = S z + e by a complement S and a motion e with A e + b = 0; λ of what remains."""
+class TreeWay(Way):
+    """u̇ = S z + e by the complement S of a tree and a motion e with A e + b = 0:
+    M̄ z = Sᵀ (f − M e), level by level; λ of what remains."""
 
     A: SX
     M: SX
     factors: np.ndarray  # that bring the rows of A to one size
+    node: TreeNode
+
+    def accelerations(self, f: SX, b: SX) -> SX:
+        particular = Particular(self.node, b)
+        if not self.node.free:
+            return ca.densify(particular.e)
+        z = self._factor.solve(ca.densify(particular.pull(f)))
+        return ca.densify(particular.add(z))
 
     def multipliers(self, f: SX, b: SX) -> SX:
         return multipliers_of(self.M, self.A, f, self.accelerations(f, b), self.factors)
@@ -40,32 +49,9 @@ class ComplementWay(Way):
     def response(self, f: SX, b: SX) -> SX:
         return self.accelerations(f, b)
 
-    @property
-    def S(self) -> SX:
-        """The complement."""
-        raise NotImplementedError
-
-
-@dataclass(frozen=True, eq=False)
-class TreeWay(ComplementWay):
-    """By the complement of a tree: M̄ z = Sᵀ (f − M e), level by level."""
-
-    node: TreeNode
-
-    def accelerations(self, f: SX, b: SX) -> SX:
-        particular = Particular(self.node, b)
-        if not self.node.free:
-            return ca.densify(particular.e)
-        z = self._factor.solve(ca.densify(particular.pulled(f)))
-        return ca.densify(particular.plus(z))
-
     @cached_property
     def _factor(self) -> Factor:
         return Factor(self.node.reduced)
-
-    @property
-    def S(self) -> SX:
-        return self.node.S
 
     @property
     def unsure(self) -> Sequence[int]:
@@ -74,41 +60,6 @@ class TreeWay(ComplementWay):
     @property
     def condition(self) -> SX:
         return self._factor.condition if self.node.free else SX(0)
-
-
-@dataclass(frozen=True, eq=False)
-class PivotedWay(ComplementWay):
-    """By a complement of all rows at once, found by QR with pivoting at every state: nothing that
-    was chosen elsewhere is in it. Columns of S that rows hold are zero, and stand still by an
-    inertia of their own."""
-
-    choice: Choice
-
-    def accelerations(self, f: SX, b: SX) -> SX:
-        e, S = -self.choice.particular(self.A, b), self.S
-        return ca.densify(S @ self._factor.solve(S.T @ (f - self.M @ e)) + e)
-
-    @cached_property
-    def _complement(self) -> Complement:
-        return self.choice.complement(self.A)
-
-    @property
-    def S(self) -> SX:
-        return self._complement.C
-
-    @cached_property
-    def _factor(self) -> Factor:
-        still = ca.diag((ca.sum1(self.S**2) == 0).T)
-        return Factor(ca.densify(self.S.T @ self.M @ self.S) + still)
-
-    @property
-    def unsure(self) -> Sequence[int]:
-        """Rows that contradict each other."""
-        return self._complement.left
-
-    @property
-    def condition(self) -> SX:
-        return self._factor.condition
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,11 +98,12 @@ class Placement:
 
 @dataclass(frozen=True, eq=False)
 class TreeClosure(OwnClosure):
-    """What a composition knows: its tree, its own way along it and back to the constraints, and the
-    tree of the user's own variables, where the equations have more."""
+    """What a composition knows: its tree, its own way along it (or along one node of all rows) and
+    back to the constraints, and the tree of the user's own variables, where the equations have
+    more."""
 
     tree: TreeNode
-    own: TreeWay | PivotedWay
+    own: TreeWay
     placement: Callable[[SX], SX]
     shown: TreeNode
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from .motion import Motion
 
 # elements that speak of places, joints and numbers alone, and say the same wherever ground is
-SAID_AGAIN = {
+RELOCATABLE = {
     *FORCES.values(), *CONSTRAINTS.values(), ContactPoints, JointSpring, Rotor,
     RigidStop, CompliantStop, JointFriction, SmoothFriction,
 } - {PointForce, BodyTorque, Expression, KnifeEdge}  # fmt: skip
@@ -60,12 +60,12 @@ class Unit(Described):
     ) -> None:
         self.prefix, self.inside, self.ground = prefix, inside, ground
         known = {**inside.parameters, **inside.inputs}  # switches of elements have no outer number
-        switches = {name: symbol(self.called(name)) for name in known if name not in symbols}
+        switches = {name: symbol(self.outer_name(name)) for name in known if name not in symbols}
         self.symbols: Mapping[str, SX] = Record({**symbols, **switches})
         self._inner = ca.vertcat(inside.time, *(known[name] for name in self.symbols))
         self._outer = ca.vertcat(time, *self.symbols.values())
         self._own = {each.__hash__() for each in ca.symvar(self._inner)}
-        self.bodies: Mapping[str, Body] = self._each(inside.bodies, "body", self._again)
+        self.bodies: Mapping[str, Body] = self._each(inside.bodies, "body", self._relocate)
         self.markers: Mapping[str, Marker] = {}
         self.markers = self._each(inside.markers, "marker", self.marker)
         self.joints: Mapping[str, Joint] = {}
@@ -73,7 +73,7 @@ class Unit(Described):
         come_along = {
             part.name
             for element in inside.elements
-            if is_said_again(element)
+            if is_relocatable(element)
             for part in element.parts()
         }
         own = {e.name: e for e in inside.elements if e.name not in come_along}
@@ -98,7 +98,7 @@ class Unit(Described):
         """What it is called in the outer system."""
         return self.prefix.removesuffix(".")
 
-    def called(self, name: str) -> str:
+    def outer_name(self, name: str) -> str:
         """What the outer system calls something of an inner name."""
         return f"{self.prefix}{name}"
 
@@ -144,37 +144,37 @@ class Unit(Described):
         if marker._given["on"] is self.inside.ground and marker.name == "ground":
             return self.ground
         given = marker._given
-        at, orientation = self.said(given["at"]), self.said(given["orientation"])
-        return Marker(self.called(marker.name), self.place(given["on"]), at, orientation)
+        at, orientation = self.translate(given["at"]), self.translate(given["orientation"])
+        return Marker(self.outer_name(marker.name), self.place(given["on"]), at, orientation)
 
     def joint(self, joint: Joint) -> Joint:
         """An inner joint (or the chain of a constraint) as one of the outer system."""
         if self.inside.joints.get(joint.name) is joint and joint.name in self.joints:
             return self.joints[joint.name]
-        made: Joint = self._again(joint)
+        made: Joint = self._relocate(joint)
         return made
 
     # --- elements ---------------------------------------------------------------------------------
 
     def _element(self, element: Element) -> Element:
-        if is_said_again(element):
+        if is_relocatable(element):
             for marker in element.places():
                 self.place(marker)  # or refuse
-            made: Element = self._again(element, set(element.joints()))
+            made: Element = self._relocate(element, set(element.joints()))
             return made
         kind = PlacedConstraint if isinstance(element, Constraint) else PlacedForce
-        placed: Element = kind(self.called(element.name), element, self)
+        placed: Element = kind(self.outer_name(element.name), element, self)
         return placed
 
-    def _again(self, element: Any, names: Set[str] = frozenset()) -> Any:
+    def _relocate(self, element: Any, names: Set[str] = frozenset()) -> Any:
         """An element that says the same with outer places and numbers, under its outer name."""
-        given = {key: self.said(value, names) for key, value in element._given.items()}
-        return _made(type(element), given | {"name": self.called(element.name)})
+        given = {key: self.translate(value, names) for key, value in element._given.items()}
+        return _make(type(element), given | {"name": self.outer_name(element.name)})
 
-    def said(self, value: Any, names: Set[str] = frozenset()) -> Any:
+    def translate(self, value: Any, names: Set[str] = frozenset()) -> Any:
         """An argument of an element as it reads outside; ``names`` are those of joints."""
         if isinstance(value, str):
-            return self.called(value) if value in names else value
+            return self.outer_name(value) if value in names else value
         if isinstance(value, SX):
             return self.number(value)
         if isinstance(value, (Body, Marker)):
@@ -182,18 +182,21 @@ class Unit(Described):
         if isinstance(value, Joint):
             return self.joint(value)
         if isinstance(value, Described):
-            return self._part(value, names)
+            return self._translate_part(value, names)
         if isinstance(value, Mapping):
-            return {self.said(key, names): self.said(item, names) for key, item in value.items()}
+            return {
+                self.translate(key, names): self.translate(item, names)
+                for key, item in value.items()
+            }
         if isinstance(value, (list, tuple)) or _holds_objects(value):
-            return _alike(value, [self.said(item, names) for item in value])
+            return _rebuild(value, [self.translate(item, names) for item in value])
         return PlacedFunction(value, self) if _is_function(value) else value
 
-    def _part(self, value: Described, names: Set[str]) -> Any:
+    def _translate_part(self, value: Described, names: Set[str]) -> Any:
         """What elements are made of: kinds of joints, transitions, surfaces, laws."""
-        given = {key: self.said(item, names) for key, item in value._given.items()}
+        given = {key: self.translate(item, names) for key, item in value._given.items()}
         same = all(given[key] is item for key, item in value._given.items())
-        return value if same else _made(type(value), given)
+        return value if same else _make(type(value), given)
 
     # --- numbers ----------------------------------------------------------------------------------
 
@@ -207,36 +210,36 @@ class Unit(Described):
                 f"uses {strange[0]!r}, which is not a symbol of {self.inside.name!r}; make it a "
                 f"parameter there, and give it with parameters={{{strange[0]!r}: …}}"
             )
-        return self._substituted(value)
+        return self._substitute(value)
 
     def result(self, value: Any) -> Any:
         """What a function of the inner system returned, with the outer numbers; it may hold symbols
         of the motion."""
         if isinstance(value, SX):
-            return value if value.is_constant() else self._substituted(value)
+            return value if value.is_constant() else self._substitute(value)
         if isinstance(value, (list, tuple)) or _holds_objects(value):
-            return _alike(value, [self.result(item) for item in value])
+            return _rebuild(value, [self.result(item) for item in value])
         return value
 
-    def _substituted(self, value: SX) -> SX:
+    def _substitute(self, value: SX) -> SX:
         return ca.substitute(value, self._inner, self._outer)
 
     def __repr__(self) -> str:
         return f"<Unit {self.name!r}: {self.inside.name!r} on {self.ground.body.name!r}>"
 
 
-def is_said_again(element: Element) -> bool:
+def is_relocatable(element: Element) -> bool:
     """True if an element speaks of places, joints and numbers alone."""
-    return type(element) in SAID_AGAIN and not callable(getattr(element, "value", None))
+    return type(element) in RELOCATABLE and not callable(getattr(element, "value", None))
 
 
-def _made(kind: type, given: Mapping[str, Any]) -> Any:
+def _make(kind: type, given: Mapping[str, Any]) -> Any:
     """Another object of a class, made with these arguments."""
     bound = BoundArguments(kind.__signature__, dict(given))  # type: ignore[attr-defined]
     return kind(*bound.args, **bound.kwargs)
 
 
-def _alike(value: Any, items: list[Any]) -> Any:
+def _rebuild(value: Any, items: list[Any]) -> Any:
     """A list, tuple or array of other items; itself, if they are the same."""
     if all(new is old for new, old in zip(items, value, strict=True)):
         return value

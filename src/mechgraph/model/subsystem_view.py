@@ -74,13 +74,13 @@ class Within(Motion):
     # --- joints -----------------------------------------------------------------------------------
 
     def coordinate(self, name: str, near: Any = None) -> SX:
-        return self._m.coordinate(self._unit.called(name), near)
+        return self._m.coordinate(self._unit.outer_name(name), near)
 
     def turned(self, name: str, angle: SX, rate: Callable[[], SX], near: Any = None) -> SX:
-        return self._m.turned(self._unit.called(name), angle, rate, near)
+        return self._m.turned(self._unit.outer_name(name), angle, rate, near)
 
     def speed(self, name: str) -> SX:
-        return self._m.speed(self._unit.called(name))
+        return self._m.speed(self._unit.outer_name(name))
 
     def relative(self, a: Place, b: Place) -> tuple[SX, SX]:
         return self._m.relative(self._unit.place(a), self._unit.place(b))
@@ -112,11 +112,6 @@ class Within(Motion):
         return m.velocity(at) - m.velocity(G) - ca.cross(m.angular_velocity(G), arm)
 
 
-def within(m: Motion, unit: Unit) -> Motion:
-    """The motion as a unit sees it."""
-    return Within(m, unit)
-
-
 class PlacedFunction(Described):
     """A function of numbers that a unit was given (a law, a surface), with the outer numbers."""
 
@@ -132,7 +127,7 @@ class PlacedOutput(PlacedFunction):
     """A function of the motion, as the unit sees it."""
 
     def __call__(self, m: Motion) -> Any:
-        return self.unit.result(self.function(within(m, self.unit)))
+        return self.unit.result(self.function(Within(m, self.unit)))
 
 
 class PlacedElement(Element):
@@ -156,30 +151,30 @@ class PlacedElement(Element):
         return str(self.element.said_by)
 
     def joints(self) -> Sequence[str]:
-        return [self.unit.called(name) for name in self.element.joints()]
+        return [self.unit.outer_name(name) for name in self.element.joints()]
 
     def parameters(self) -> Mapping[str, SX]:
         names = self.element.parameters()
-        return {self.unit.called(name): self.unit.symbols[name] for name in names}
+        return {self.unit.outer_name(name): self.unit.symbols[name] for name in names}
 
     def places(self) -> Sequence[Marker]:
         return [self.unit.marker(marker) for marker in self.element.places()]
 
     def surfaces(self) -> Sequence[Surface]:
-        return [self.unit.said(surface) for surface in self.element.surfaces()]
+        return [self.unit.translate(surface) for surface in self.element.surfaces()]
 
     def pins(self) -> Sequence[tuple[Marker, SX]]:
         return [(self.unit.marker(at), self.unit.number(n)) for at, n in self.element.pins()]
 
     def force_axis(self, m: Motion) -> SX | None:
-        axis = self.element.force_axis(within(m, self.unit))
+        axis = self.element.force_axis(Within(m, self.unit))
         return None if axis is None else m.rotation(self.unit.ground) @ self.unit.result(axis)
 
     def row_unit(self, unit: Callable[[str], str]) -> str:
-        return str(self.element.row_unit(lambda name: unit(self.unit.called(name))))
+        return str(self.element.row_unit(lambda name: unit(self.unit.outer_name(name))))
 
     def measured(self, what: str, m: Motion) -> SX:
-        return SX(self.unit.result(self.element.measured(what, within(m, self.unit))))
+        return SX(self.unit.result(self.element.measured(what, Within(m, self.unit))))
 
     def coordinate_ends(self) -> tuple[str, Mapping[str, SX]] | None:
         return self._named(self.element.coordinate_ends())
@@ -188,31 +183,37 @@ class PlacedElement(Element):
         return self._named(self.element.joint_properties())
 
     def _named(self, found: tuple[str, Mapping[str, Any]] | None) -> Any:
-        return None if found is None else (self.unit.called(found[0]), self.unit.said(found[1]))
+        return (
+            None
+            if found is None
+            else (self.unit.outer_name(found[0]), self.unit.translate(found[1]))
+        )
 
     def coupled(self) -> tuple[Mapping[str, SX], SX] | None:
         found = self.element.coupled()
         if found is None:
             return None
-        terms = {self.unit.called(name): self.unit.number(c) for name, c in found[0].items()}
+        terms = {self.unit.outer_name(name): self.unit.number(c) for name, c in found[0].items()}
         return terms, self.unit.number(found[1])
 
     def own_coordinates(self) -> Mapping[str, str]:
         given = self.element.own_coordinates()
-        return {self.unit.called(name): self.unit.called(frame) for name, frame in given.items()}
+        return {
+            self.unit.outer_name(name): self.unit.outer_name(frame) for name, frame in given.items()
+        }
 
     def moving(self, m: Motion) -> SX:
-        return SX(self.unit.result(self.element.moving(within(m, self.unit))))
+        return SX(self.unit.result(self.element.moving(Within(m, self.unit))))
 
     def reserve(self, m: Motion) -> SX:
-        return SX(self.unit.result(self.element.reserve(within(m, self.unit))))
+        return SX(self.unit.result(self.element.reserve(Within(m, self.unit))))
 
     def rotors(self) -> Sequence[tuple[str, SX]]:
         number = self.unit.number
-        return [(self.unit.called(name), number(J)) for name, J in self.element.rotors()]
+        return [(self.unit.outer_name(name), number(J)) for name, J in self.element.rotors()]
 
     def acts_on(self, m: Motion) -> tuple[Marker, SX] | None:
-        found = self.element.acts_on(within(m, self.unit))
+        found = self.element.acts_on(Within(m, self.unit))
         if found is None:
             return None
         marker, point = found
@@ -221,13 +222,13 @@ class PlacedElement(Element):
         return self.unit.marker(marker), world
 
     def potential(self, m: Motion) -> SX:
-        return SX(self.unit.result(self.element.potential(within(m, self.unit))))
+        return SX(self.unit.result(self.element.potential(Within(m, self.unit))))
 
     def conservative(self, m: Motion) -> list[Action]:
-        return self._outside(m, self.element.conservative(within(m, self.unit)))
+        return self._outside(m, self.element.conservative(Within(m, self.unit)))
 
     def nonconservative(self, m: Motion) -> list[Action]:
-        return self._outside(m, self.element.nonconservative(within(m, self.unit)))
+        return self._outside(m, self.element.nonconservative(Within(m, self.unit)))
 
     def _outside(self, m: Motion, actions: Any) -> Any:
         """Actions on the outer system; what is none is told where actions are read."""
@@ -238,7 +239,7 @@ class PlacedElement(Element):
     def _action(self, m: Motion, action: Any) -> Any:
         unit = self.unit
         if isinstance(action, Effort):
-            return Effort(unit.called(action.joint), unit.result(action.values))
+            return Effort(unit.outer_name(action.joint), unit.result(action.values))
         if not isinstance(action, WrenchOn):
             return action
         R = m.rotation(unit.ground)
@@ -254,21 +255,21 @@ class PlacedConstraint(PlacedElement, Constraint):
     """A constraint of a unit, as its author wrote it."""
 
     def rows(self, m: Motion, level: Level) -> Rows:
-        return cast(Rows, self.unit.result(self.element.rows(within(m, self.unit), level)))
+        return cast(Rows, self.unit.result(self.element.rows(Within(m, self.unit), level)))
 
     def friction_actions(self, m: Motion, multipliers: SX) -> list[Action]:
-        inside = within(m, self.unit)
+        inside = Within(m, self.unit)
         acting: list[Action] = self._outside(m, self.element.friction_actions(inside, multipliers))
         return acting
 
     def loaded_by(self) -> Sequence[str]:
-        return [self.unit.called(name) for name in self.element.loaded_by()]
+        return [self.unit.outer_name(name) for name in self.element.loaded_by()]
 
     def chains(self) -> Sequence[Joint]:
         return [self.unit.joint(chain) for chain in self.element.chains()]
 
     def initial_points(self, m: Motion) -> Sequence[SX | None]:
-        return list(self.unit.result(self.element.initial_points(within(m, self.unit))))
+        return list(self.unit.result(self.element.initial_points(Within(m, self.unit))))
 
     def orientation_sign(self, m: Motion) -> Sequence[SX]:
-        return list(self.unit.result(self.element.orientation_sign(within(m, self.unit))))
+        return list(self.unit.result(self.element.orientation_sign(Within(m, self.unit))))

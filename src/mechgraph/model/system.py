@@ -352,9 +352,10 @@ class System(ElementMethods, Picklable):
         for element in unit.elements.values():
             self.add(element)
         for key, value in unit.outputs.items():
-            self.output(unit.called(key), value)
-        looks = {unit.called(x): look for x, look in inside.visuals.items() if x in inside.bodies}
-        self._stores["visuals"] |= looks
+            self.output(unit.outer_name(key), value)
+        self._stores["visuals"] |= {
+            unit.outer_name(x): look for x, look in inside.visuals.items() if x in inside.bodies
+        }
         return unit
 
     def _number_inside(self, name: str, value: SX | float | None) -> SX:

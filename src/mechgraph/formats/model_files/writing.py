@@ -200,7 +200,7 @@ class Writing:
             kind: {
                 name: self._value(unit.symbols[name])
                 for name in getattr(unit.inside, kind)
-                if name not in own and not self._same(unit.called(name), unit.symbols[name])
+                if name not in own and not self._same(unit.outer_name(name), unit.symbols[name])
             }
             for kind in ("parameters", "inputs")
         }
@@ -273,13 +273,13 @@ def _inner(said: Description) -> dict[str, set[str]]:
     inner: dict[str, set[str]] = {section: set() for section in (*ORDERED, "speeds", "units")}
     for unit in said.units.values():
         for section in ("bodies", "markers", "joints", "outputs"):
-            inner[section] |= {unit.called(name) for name in getattr(unit, section)}
+            inner[section] |= {unit.outer_name(name) for name in getattr(unit, section)}
         inner["markers"].add(unit.ground.name)
         elements = {element.name for element in unit.elements.values()}
         inner["forces"] |= elements
         inner["constraints"] |= elements
         for section in ("parameters", "inputs"):
-            inner[section] |= {unit.called(name) for name in getattr(unit.inside, section)}
+            inner[section] |= {unit.outer_name(name) for name in getattr(unit.inside, section)}
     return inner
 
 
