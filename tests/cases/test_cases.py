@@ -604,7 +604,8 @@ def test_bicycle_stable_speeds(whipple):
 
 @pytest.mark.parametrize(("v", "verdict"), [(4.0, "unstable"), (5.0, "stable"), (6.03, "unstable")])
 def test_the_bicycles_verdict_has_a_margin(whipple, v, verdict):
-    """Just above the capsize speed, 6.0243 m/s, it grows with 9.5e-4 /s, and that is known."""
+    """Just above the capsize speed, 6.0243 m/s, it grows with 9.5e-4 /s, and that is known: to a
+    percent, for what rounding makes of it is estimated, from three trials."""
     start = {"rear wheel'": -v / BICYCLE["parameters"]["rR"]}
     model = whipple.linearize(start)
     found = model.stability()
@@ -612,7 +613,7 @@ def test_the_bicycles_verdict_has_a_margin(whipple, v, verdict):
     if verdict == "unstable":
         assert found.verdict == "unstable"
         assert found.margin == pytest.approx(max(np.real(growing)), rel=1e-6)
-        assert found.uncertainty < 1e-3 * found.margin
+        assert found.uncertainty < 1e-2 * found.margin
         assert not model.is_stable()
     else:
         assert found.verdict == "stable"  # places and heading neither grow nor decay

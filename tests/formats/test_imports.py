@@ -815,7 +815,7 @@ def test_how_a_model_of_mujocos_looks_is_kept_in_model_files(brick):
         again = mg.load(robot.save(brick / "again.yaml"))
     assert again.snapshot() == robot.snapshot()
     assert [len(again.snapshot().visuals[name]) for name in ("ground", "a")] == [1, 2]
-    robot._visuals.pop("b")
+    robot._stores["visuals"].pop("b")
     robot._snapshot = None
     _drawn_alike(again, robot)
     whole = mg.System("whole", gravity=(0, 0, -9.81))

@@ -20,6 +20,7 @@ from casadi import SX
 
 from ...contract.state import State
 from ...errors import AssemblyError
+from ...graph.rounding import sizes_of_terms
 from ...numerics.search import (
     Found,
     Step,
@@ -405,10 +406,25 @@ class VelocityRows(AssemblyRows):
         self.names = [*rates, *start.names(equations.speeds)]
         super().__init__(equations, first, context, start, guess)
         lacking = np.abs(self.with_guess(first[None], 0)[0])
-        fast = np.abs(first / self.far).max(initial=0.0)
+        fast = np.abs(first / self.far).max(initial=self._fastest_term(q))
         self.pace = pace = lacking.max(where=np.isfinite(lacking), initial=fast) or 1.0
         self.far, self.steps, self.away = pace * self.far, pace * self.steps, pace * self.away
         self.sizes = pace * self.sizes[0], pace * self.sizes[1]
+
+    def _fastest_term(self, q: np.ndarray) -> float:
+        """The largest of the terms that ψ is made of at rest, in usual speeds: of bases and places
+        that move with time, and may cancel."""
+        s = self.equations.terms.symbols
+
+        def derive() -> list[SX]:
+            at_rest = ca.sparsify(ca.substitute(self.own, s.u, SX.zeros(s.u.numel())))
+            arguments = ca.vertcat(s.q, s.t, s.p)
+            sizes = sizes_of_terms(ca.densify(at_rest), arguments) if at_rest.nnz() else None
+            return [SX.zeros(self.own.numel()) if sizes is None else sizes]
+
+        kernel = self.equations.numeric.kernel("terms of psi at rest", derive, [1])
+        terms = kernel(*self._given._replace(q=q))[0] / self.sizes[0][: self.own.numel()]
+        return float(terms.max(where=np.isfinite(terms), initial=0.0))
 
     def slopes(self, column: SX) -> SX:
         return ca.jacobian(column, self.equations.terms.symbols.u)

@@ -15,7 +15,7 @@ from ...errors import ModelError
 from ...model.contact.switched import NUMBERS, PointRows, PointState, Switched
 from ...motion.constraint_rows import constraint_rows
 from ...numerics.scales import sizes_by_inertia, usual_lengths
-from ...numerics.tolerances import GIVEN, MET
+from ...numerics.tolerances import GIVEN, MET, PROXIMAL
 
 if TYPE_CHECKING:
     from ...equations import Equations
@@ -83,7 +83,7 @@ def sizes(equations: Equations) -> tuple[np.ndarray, ...]:
 def law_numbers(equations: Equations, points: list[ContactPoint]) -> dict[str, SX]:
     """Those of ``NUMBERS``, a column each for all points, and their spans.
 
-    Slips of joints that are none are a billionth of the usual; and what would not rise by more than
+    Slips of joints that are none are 1e-10 of the usual; and what would not rise by more than
     no gap, √(2 g gap), does not rebound.
     """
     found = {
@@ -92,7 +92,7 @@ def law_numbers(equations: Equations, points: list[ContactPoint]) -> dict[str, S
     span = spans(equations, points)
     speed = span * pace(equations)
     opens = np.array([point.rows.gap is not None for point in points])
-    found["regularization"] += np.where(opens, 0.0, GIVEN * speed)
+    found["regularization"] += np.where(opens, 0.0, PROXIMAL * speed)
     least = np.where(opens, np.sqrt(2 * MET) * speed, 0.0)
     found["rebound_threshold"] = ca.fmax(found["rebound_threshold"], least)
     return found | {"span": SX(ca.DM(span))}
@@ -161,11 +161,11 @@ def _normal(equations: Equations, point: ContactPoint, lam: SX) -> SX:
 
 
 def _rounding(equations: Equations, points: list[ContactPoint], normal: SX) -> SX:
-    """Of points that open a billionth of what they may have to bear, of others a part of their
-    load."""
+    """Of points that open a billionth of what they may have to bear; of others what multipliers are
+    known to, beside what makes them slip."""
     weights = _weights(equations)
     found = [
-        GIVEN * point.law.static_friction * load
+        PROXIMAL * point.law.static_friction * load
         if point.rows.gap is None
         else GIVEN * weights[point.rows.gap]
         for point, load in zip(points, ca.vertsplit(normal), strict=True)
