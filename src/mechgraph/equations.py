@@ -516,9 +516,16 @@ class Equations:
         rates = self.coordinate_rates(q, u, t, parameters)
         return np.concatenate([rates, self.accelerations(q, u, t, inputs, parameters)], axis=-1)
 
-    def to_sympy(self, simplify: bool = True) -> Readable:
-        """N, M, f, φ, ψ, A, b as SymPy matrices of symbols with the user's names."""
-        return door.show.readable.to_sympy(self, flag("simplify", simplify))
+    def to_sympy(
+        self, simplify: bool = True, symbols: Mapping[str, Any] | str | None = None
+    ) -> Readable:
+        """N, M, f, φ, ψ, A, b as SymPy matrices of plain symbols with the user's names.
+
+        ``symbols``: others by name, or ``"dynamic"`` for functions of time, as ``dynamicsymbols``
+        makes them.
+        """
+        simplified = flag("simplify", simplify)
+        return door.show.readable.to_sympy(self, simplified, symbols=symbols)
 
     def show(self, simplify: bool = True) -> str:
         """The equations as text."""
@@ -526,7 +533,7 @@ class Equations:
 
     def latex(self, simplify: bool = True) -> str:
         """The equations as LaTeX."""
-        return door.show.readable.equations_latex(self, flag("simplify", simplify))
+        return door.show.latex.equations_latex(self, flag("simplify", simplify))
 
     def __repr__(self) -> str:
         counts = [

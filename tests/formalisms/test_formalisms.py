@@ -343,3 +343,16 @@ def test_explicit_lagrange_refuses_turns_that_are_counted():
     s.revolute("d", bars[1], bars[2], **pin, stiffness=1.0, cut=True)
     with pytest.raises(mg.UnsupportedError, match="counted"):
         s.equations("lagrange", form="explicit")
+
+
+def test_S_is_its_terms_with_accelerations():
+    """Nothing of it is left at rest, and its slopes are the left sides of the equations."""
+    build = small_tree(7, SCALAR_KINDS)
+    equations = build.system.equations("appell")
+    state, s = random_state(equations, 1), equations.terms.symbols
+    S = equations.appell.S.expression
+    assert numbers(equations, state, S).item() == 0  # u̇ = 0
+    left = ca.gradient(S, s.udot) - equations.terms.coefficients["Q"].expression
+    expected = -equations.forces(state.q, state.u, state.t, state.inputs, state.parameters)
+    found = numbers(equations, state, left).ravel()
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()

@@ -24,8 +24,9 @@ from mechgraph.motion.absolute import absolute_chart
 from mechgraph.show import names, rasteriser
 from mechgraph.show.expressions import Plain
 from mechgraph.show.graph import network
+from mechgraph.show.latex import equations_latex
 from mechgraph.show.normal_form import NormalForm
-from mechgraph.show.readable import equations_latex, equations_text, to_sympy
+from mechgraph.show.readable import equations_text, to_sympy
 from mechgraph.show.scene import scene_of
 from mechgraph.show.shapes import Rod, facets_of
 from mechgraph.studies import agreement as agreement_module

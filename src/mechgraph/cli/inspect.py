@@ -149,7 +149,8 @@ def equations(
     if own and not derived.terms.coefficients:
         raise click.UsageError(f"{formalism} has no quantities of its own; leave out --own")
     # SymPy takes its time to load, and no other command needs it
-    room = door.show.coefficients if own else door.show.readable
+    equations = {"text": "readable", "latex": "latex"}[style]
+    room = door.show.coefficients if own else getattr(door.show, equations)
     words = "coefficients" if own else "equations"
     text = getattr(room, f"{words}_{style}")(derived, simplify=not no_simplify)
     names = {kind: getattr(derived, kind) for kind in ("coordinates", "speeds", "constraints")}

@@ -11,6 +11,7 @@ pairs, and M may be singular where the constraints complete it.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,6 +21,7 @@ import casadi as ca
 import numpy as np
 from casadi import SX
 
+from .. import door
 from ..arguments import name_of
 from ..closures.friction import drag_slopes
 from ..errors import ModelError, blamed
@@ -109,7 +111,8 @@ class Terms(Picklable):
         coefficients: Mapping[str, Coefficient] | None = None,
         name: str = "equations",
     ) -> None:
-        """Terms from ``symbols`` (see ``mg.variables``); matrices as lists of rows, or expressions.
+        """Terms from ``symbols`` (see ``mg.variables``); matrices as lists of rows, or expressions
+        of CasADi or SymPy, whose symbols go by their names.
 
         N, n: q̇ = N u + n; the identity, if not given.
         M, f: the mass matrix, and applied minus inertia forces.
@@ -128,6 +131,10 @@ class Terms(Picklable):
         if not isinstance(symbols, Variables):
             raise ModelError(f"Terms begin with mg.variables(…), got {symbols!r}")
         name_of("Terms", name)
+        M, f, N, n, G, S, position, velocity, acceleration, outputs = _without_sympy(
+            symbols, M, f, N, n, G, S, position, velocity, acceleration, outputs
+        )
+        energies = _without_sympy(symbols, kinetic, potential, supplied, dissipated)
         chart = PlainChart(name, symbols, *rates(symbols, N, n), reference, quaternions)
         given = {"solve": solve, "inverse": inverse, "condition": condition}
         routes: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
@@ -138,7 +145,7 @@ class Terms(Picklable):
                 Dynamics(later(M), later(f), coefficients=dict(coefficients or {}), **routes),
                 WrittenRows.read(chart, by_level, G),
                 OwnClosure() if S is None else KnownComplement(later(S)),
-                Energies(later(kinetic), later(potential), later(supplied), later(dissipated)),
+                Energies(*map(later, energies)),
                 NoReactions(chart),
                 "hand",
                 outputs or {},
@@ -384,3 +391,10 @@ class Terms(Picklable):
 
     def __copy__(self) -> Terms:
         return self
+
+
+def _without_sympy(symbols: Variables, *given: Any) -> list[Any]:
+    """What is given, with SymPy's matrices and expressions as those of CasADi."""
+    if "sympy" not in sys.modules:  # which takes its time to load
+        return list(given)
+    return [door.show.expressions.from_sympy(value, symbols) for value in given]

@@ -52,7 +52,7 @@ def derive(chart: Chart, coefficients: str = "differentiation") -> Dynamics:
             "D": Coefficient(2, lambda: tables()[2]),
             "H": Coefficient(1, lambda: tables()[3]),
             "Q": Coefficient(1, Q),
-            "S": Coefficient(0, lambda: acceleration_energy(chart)),
+            "S": Coefficient(0, lambda: _with_accelerations(chart)),
         },
     )
 
@@ -70,6 +70,12 @@ def acceleration_energy(chart: Chart) -> SX:
     for J, _, D, c in spins(chart):
         total += J * (D @ chart.symbols.udot + c) ** 2 / 2
     return total
+
+
+def _with_accelerations(chart: Chart) -> SX:
+    """The terms of S with u̇; the others have no part in the equations, and are left out."""
+    S, udot = acceleration_energy(chart), chart.symbols.udot
+    return S - ca.substitute(S, udot, SX.zeros(udot.numel()))
 
 
 def _body_energy(m: SX, c: SX, Theta: SX, w: SX, epsilon: SX, omega: SX) -> SX:

@@ -9,14 +9,11 @@ import sympy as sp
 
 from ..equations import Equations
 from ..errors import ArgumentError, unknown
+from .latex import aligned, fitted, latex_definitions, latex_matrix, latex_printer
 from .names import latex_name, text_name
 from .readable import (
     Readable,
-    aligned,
     entries,
-    latex_definitions,
-    latex_matrix,
-    latex_printer,
     line,
     shortened,
     text_definitions,
@@ -42,6 +39,8 @@ def coefficients_sympy(
 
 def _known(equations: Equations, names: Sequence[str] | None) -> list[str]:
     known = equations.terms.coefficients
+    if not known:
+        raise ArgumentError(f"{equations.formalism} has no quantities of its own")
     for name in names or ():
         if name not in known:
             raise ArgumentError(unknown(f"quantity of {equations.formalism}", name, known))
@@ -95,9 +94,8 @@ def coefficients_latex(
     for name, matrix in readable.matrices.items():
         letter, _, index = name.partition("[")
         symbol = latex_name(letter) + (rf"^{{({index[:-1]})}}" if index else "")
-        matrix = matrix.applyfunc(shortened)
         if matrix.shape == (1, 1):
-            lines.append(f"{symbol} &= {printer.doprint(matrix[0])}")
+            lines += fitted(symbol, printer.doprint(shortened(matrix[0])))
         else:
             lines += latex_matrix(matrix, symbol, printer)
     return aligned(lines)

@@ -1,4 +1,4 @@
-"""From CasADi expressions to SymPy, for people: operation by operation, with shared subexpressions.
+"""From CasADi expressions to SymPy, for people, operation by operation, and back.
 
 Two algebras of the graph: SymPy expressions (``Plain``), and those in which what is used more than
 once gets a name (``WithDefinitions``). A third is that of sums of products
@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from math import factorial, prod, ulp
+from functools import reduce
+from math import factorial, isfinite, isnan, prod, ulp
 from typing import Any
 
+import casadi as ca
 import sympy as sp
+from sympy.core.function import AppliedUndef
+from sympy.functions.elementary.piecewise import ExprCondPair
 
 from ..errors import UnsupportedError
 from ..graph.algebra import Algebra
 from ..graph.searches import ORIGIN, Lookup
+from ..motion.variables import Variables
 
 
 def meant(value: float) -> Fraction:
@@ -40,6 +45,9 @@ def rational(value: Fraction) -> sp.Rational:
     return sp.Rational(value.numerator, value.denominator)
 
 
+UNDEFINED = sp.Symbol("undefined")  # for NaN, of which SymPy has no order
+
+
 class Plain(Algebra):
     """SymPy expressions, as they are.
 
@@ -58,7 +66,9 @@ class Plain(Algebra):
         )
 
     def constant(self, value: float) -> Any:
-        return rational(meant(value))
+        if isfinite(value):
+            return rational(meant(value))
+        return UNDEFINED if isnan(value) else sp.Float(value)
 
     def input(self, argument: int, place: int) -> Any:
         return self.symbols[place]
@@ -100,7 +110,7 @@ class WithDefinitions(Plain):
         size = value.count_ops() if isinstance(value, sp.Expr) else 0
         if size < 2 or (uses < 2 and size < self.LONG):
             return value
-        symbol = sp.Symbol(f"{self.letter}{len(self.definitions) + 1}", real=True)
+        symbol = sp.Symbol(f"{self.letter}{len(self.definitions) + 1}")
         self.definitions.append((symbol, value))
         return symbol
 
@@ -154,4 +164,85 @@ OPERATIONS: dict[str, Callable[..., sp.Expr]] = {
     "and": lambda a, b: _truth(sp.And(sp.Ne(a, 0), sp.Ne(b, 0))),
     "or": lambda a, b: _truth(sp.Or(sp.Ne(a, 0), sp.Ne(b, 0))),
     "if_else_zero": lambda a, b: sp.Piecewise((b, sp.Ne(a, 0)), (0, True)),
+}
+
+
+# --- and back -------------------------------------------------------------------------------------
+
+
+def from_sympy(value: Any, symbols: Variables) -> Any:
+    """SymPy's matrices and expressions, also in lists and by name, as those of CasADi; what is not
+    of SymPy as it is. Symbols, functions of time and their derivatives are variables by name."""
+    if isinstance(value, sp.MatrixBase):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return [from_sympy(each, symbols) for each in value]
+    if isinstance(value, Mapping):
+        return {name: from_sympy(each, symbols) for name, each in value.items()}
+    return _casadi(value, symbols, {}) if isinstance(value, sp.Basic) else value
+
+
+def _casadi(value: sp.Basic, symbols: Variables, known: dict[sp.Basic, Any]) -> Any:
+    """An expression, each part of which is read once."""
+    if value not in known:
+        if value.is_Number or value.is_NumberSymbol:
+            known[value] = float(value)
+        elif (name := _name(value)) is not None:
+            known[value] = symbols[name]
+        elif value.func in CASADI:
+            parts = [_casadi(part, symbols, known) for part in value.args]
+            known[value] = CASADI[value.func](*parts)
+        else:
+            raise UnsupportedError(f"{value}: {value.func.__name__} has no CasADi counterpart here")
+    return known[value]
+
+
+def _name(value: sp.Basic) -> str | None:
+    """What a symbol, a function of time or its derivative is called; None for anything else."""
+    if isinstance(value, sp.Derivative):
+        inner, order = _name(value.expr), value.derivative_count
+        return None if inner is None else inner + "'" * order
+    return (
+        getattr(value, "name", None) if value.is_Symbol or isinstance(value, AppliedUndef) else None
+    )
+
+
+def _pieces(*pairs: tuple[Any, Any]) -> Any:
+    """The first value whose condition holds; NaN if none does."""
+    return reduce(
+        lambda rest, pair: ca.if_else(pair[1], pair[0], rest), reversed(pairs), ca.SX.nan()
+    )
+
+
+def _power(a: Any, n: Any) -> Any:
+    """Roots and quotients are exact where powers are not quite."""
+    if isinstance(n, float) and abs(n) == 0.5:
+        a, n = ca.sqrt(a), 2 * n
+    return 1 / a if isinstance(n, float) and n == -1 else a**n
+
+
+SAME = "sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh exp log erf sign floor"
+CASADI: dict[Any, Callable[..., Any]] = {
+    **{getattr(sp, name): getattr(ca, name) for name in SAME.split()},
+    sp.Add: lambda *terms: reduce(operator.add, terms),
+    sp.Mul: lambda *factors: reduce(operator.mul, factors),
+    sp.Pow: _power,
+    sp.Abs: ca.fabs,
+    sp.ceiling: ca.ceil,
+    sp.Min: lambda *terms: reduce(ca.fmin, terms),
+    sp.Max: lambda *terms: reduce(ca.fmax, terms),
+    sp.Mod: lambda a, b: a - b * ca.floor(a / b),
+    sp.Piecewise: _pieces,
+    ExprCondPair: lambda value, condition: (value, condition),
+    sp.Lt: operator.lt,
+    sp.Le: operator.le,
+    sp.Gt: operator.gt,
+    sp.Ge: operator.ge,
+    sp.Eq: lambda a, b: ca.eq(a, b),
+    sp.Ne: lambda a, b: ca.ne(a, b),
+    sp.And: lambda *terms: reduce(ca.logic_and, terms),
+    sp.Or: lambda *terms: reduce(ca.logic_or, terms),
+    sp.Not: ca.logic_not,
+    type(sp.true): lambda: True,
+    type(sp.false): lambda: False,
 }

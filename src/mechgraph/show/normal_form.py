@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, reduce
-from math import gcd, lcm
+from math import gcd, isfinite, lcm
 from typing import Any
 
 import sympy as sp
@@ -67,6 +67,8 @@ class NormalForm(Plain):
     # --- the algebra ------------------------------------------------------------------------------
 
     def constant(self, value: float) -> Terms:
+        if not isfinite(value):
+            return self.symbol(super().constant(value))
         return {ONE: meant(value)} if value else {}
 
     def input(self, argument: int, place: int) -> Terms:

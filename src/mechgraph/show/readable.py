@@ -1,4 +1,4 @@
-"""Equations for people: SymPy matrices, plain text and LaTeX.
+"""Equations for people: SymPy matrices and plain text.
 
 What is small is written in its normal form (``normal_form.py``); what is large keeps the shared
 subexpressions that it was born with, each with a name t1, t2, … SymPy is never on the way to a
@@ -14,21 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import casadi as ca
+import numpy as np
 import sympy as sp
-from sympy.printing.latex import LatexPrinter
+from sympy.physics.vector import dynamicsymbols
 from sympy.printing.str import StrPrinter
 
+from ..arguments import named, one_of
 from ..equations import Equations
 from ..graph import trace
-from .expressions import Plain, WithDefinitions
-from .names import latex_name, text_name
+from .expressions import UNDEFINED, Plain, WithDefinitions
+from .names import text_name
 from .normal_form import NormalForm, TooLarge
 
 QUANTITIES = ("N", "M", "f", "phi", "psi", "A", "b")
 DIGITS = 6  # of numbers in text and LaTeX
 LONGEST_ENTRY = 60  # terms of an entry that is still read in its normal form
 LONGEST_MATRIX = 500  # terms of all entries that differ
-WIDEST_MATRIX = 120  # characters, as plain text, of the rows of a matrix that LaTeX prints whole
 TEXT_WIDTH = 118
 PLAIN_LIMIT = 400  # operations up to which nothing gets a name, if no simplification is asked for
 
@@ -49,6 +50,20 @@ class Readable:
     def __getitem__(self, name: str) -> sp.Matrix:
         return self.matrices[name]
 
+    def with_symbols(self, given: Mapping[str, Any]) -> Readable:
+        """The same with other symbols for some names."""
+        symbols = {**self.symbols, **{name: sp.sympify(x) for name, x in given.items()}}
+        for name in self.symbols:  # after that which it is the rate of
+            of = symbols.get(name.removesuffix("'"))
+            if name not in given and name.endswith("'") and of is not None and of.args:
+                symbols[name] = sp.diff(of, dynamicsymbols._t)
+        other = {self.symbols[name]: x for name, x in symbols.items()}
+        return Readable(
+            {name: matrix.xreplace(other) for name, matrix in self.matrices.items()},
+            symbols,
+            tuple((name, value.xreplace(other)) for name, value in self.definitions),
+        )
+
     def function(self, *names: str) -> Callable[..., list[Any]]:
         """A NumPy function of the values of ``symbols``, in their order, that returns the named
         matrices."""
@@ -58,14 +73,21 @@ class Readable:
         def shared(entries: Any) -> tuple[list[Any], list[Any]]:
             return list(self.definitions), list(entries)
 
-        return sp.lambdify(arguments, wanted, "numpy", cse=shared)
+        return sp.lambdify(arguments, wanted, [{UNDEFINED.name: np.nan}, "numpy"], cse=shared)
 
 
 def to_sympy(
-    equations: Equations, simplify: bool = True, quantities: Sequence[str] = QUANTITIES
+    equations: Equations,
+    simplify: bool = True,
+    quantities: Sequence[str] = QUANTITIES,
+    symbols: Mapping[str, Any] | str | None = None,
 ) -> Readable:
     """N, M, f, φ, ψ, A, b as SymPy matrices; ``simplify`` writes what is small in its shortest
     normal form.
+
+    The symbols are plain ones, ``sympy.Symbol("theta")``, without assumptions. ``symbols`` may have
+    others by name; ``"dynamic"`` makes coordinates and inputs functions of time, as
+    ``dynamicsymbols`` does. The rate of a function of time is its derivative.
 
     >>> import mechgraph as mg
     >>> arm = mg.System("pendulum", gravity=(0, 0, -10))
@@ -76,9 +98,9 @@ def to_sympy(
     >>> readable["M"][0], readable["f"][0]
     (l**2*m, -10*l*m*sin(theta))
     """
-    return written(
-        equations, {name: getattr(equations.terms, name) for name in quantities}, simplify
-    )
+    values = {name: getattr(equations.terms, name) for name in quantities}
+    found = written(equations, values, simplify)
+    return found.with_symbols(_given(equations, symbols))
 
 
 def written(
@@ -104,7 +126,20 @@ def _symbols(equations: Equations, accelerations: bool = False) -> dict[str, sp.
     names = [*equations.coordinates, *equations.speeds, *equations.inputs, *equations.parameters]
     time = "t" if "t" not in names else "time"
     rates = [f"{name}'" for name in equations.speeds] if accelerations else []
-    return {name: sp.Symbol(name, real=True) for name in [*names, time, *rates]}
+    return {name: sp.Symbol(name) for name in [*names, time, *rates]}
+
+
+def _given(equations: Equations, given: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
+    """Symbols by name, as they are asked for."""
+    if isinstance(given, str):
+        one_of("symbols", given, ["dynamic"])
+        rates = {f"{name}'" for name in equations.coordinates}
+        names = (*equations.coordinates, *equations.speeds, *equations.inputs)
+        return {name: sp.Function(name)(dynamicsymbols._t) for name in names if name not in rates}
+    given = named("symbols", given)
+    for name in given:
+        one_of("symbol", name, _symbols(equations, True))
+    return given
 
 
 def _function(equations: Equations, values: Iterable[ca.SX], count: int) -> ca.Function:
@@ -167,7 +202,7 @@ def _shared(
 def equations_text(equations: Equations, simplify: bool = True) -> str:
     """The equations as text, entry by entry; entries that are zero and the lower half of M are left
     out."""
-    readable = to_sympy(equations, simplify, _shown(equations))
+    readable = to_sympy(equations, simplify, shown_quantities(equations))
     printer = text_printer(readable.symbols)
     parts = [
         f"{equations.terms.name}, by {equations.formalism}:  {_shape(equations)}",
@@ -180,7 +215,7 @@ def equations_text(equations: Equations, simplify: bool = True) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _shown(equations: Equations) -> list[str]:
+def shown_quantities(equations: Equations) -> list[str]:
     """The quantities that say something about these equations."""
     N = equations.terms.N
     identity = N.is_square() and (N - ca.SX.eye(N.shape[0])).is_zero()
@@ -282,68 +317,3 @@ class _TextPrinter(StrPrinter):  # type: ignore[misc]
 
 
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-# --- LaTeX ----------------------------------------------------------------------------------------
-
-
-def equations_latex(equations: Equations, simplify: bool = True) -> str:
-    """The equations as LaTeX (``align*`` of amsmath): the variables, definitions, then each
-    quantity.
-
-    Rows of φ, ψ, A, b are numbered as in ``equations.constraints``.
-    """
-    readable = to_sympy(equations, simplify, _shown(equations))
-    printer, lines = latex_printer(readable), [*_latex_heading(equations)]
-    lines += latex_definitions(readable, printer)
-    for name in readable.matrices:
-        matrix = readable[name].applyfunc(shortened)
-        lines += latex_matrix(matrix, LATEX_LETTERS[name], printer, symmetric=name == "M")
-    return aligned(lines)
-
-
-def aligned(lines: Iterable[str]) -> str:
-    """Lines of LaTeX one below the other."""
-    return "\\begin{align*}\n" + " \\\\\n".join(lines) + "\n\\end{align*}"
-
-
-def latex_printer(readable: Readable) -> LatexPrinter:
-    """What prints expressions of its symbols."""
-    names = {symbol: latex_name(name) for name, symbol in readable.symbols.items()}
-    for symbol, _ in readable.definitions:
-        names[symbol] = f"{symbol.name[0]}_{{{symbol.name[1:]}}}"
-    settings = {"symbol_names": names, "full_prec": False, "mat_str": "bmatrix", "mat_delim": ""}
-    return LatexPrinter(settings)
-
-
-def latex_definitions(readable: Readable, printer: LatexPrinter) -> Iterator[str]:
-    """A line for each subexpression that has a name."""
-    for symbol, value in readable.definitions:
-        yield f"{printer.doprint(symbol)} &= {printer.doprint(shortened(value))}"
-
-
-def _latex_heading(equations: Equations) -> Iterator[str]:
-    def column(names: Sequence[str]) -> str:
-        return rf"\left({', '.join(latex_name(name) for name in names)}\right)^{{\mathsf T}}"
-
-    yield f"q &= {column(equations.coordinates)}"
-    yield f"u &= {column(equations.speeds)}"
-    yield r"M \dot{u} &= f" + (r" + A^{\mathsf T} \lambda" if equations.constraints else "")
-    if equations.constraints:
-        yield r"A \dot{u} + b &= 0"
-
-
-LATEX_LETTERS = LETTERS | {"phi": r"\varphi", "psi": r"\psi"}
-
-
-def latex_matrix(
-    matrix: sp.Matrix, letter: str, printer: LatexPrinter, symmetric: bool = False
-) -> Iterator[str]:
-    """One matrix if that fits on a page, else one line for each entry."""
-    widths = (sum(len(str(entry)) for entry in matrix.row(i)) for i in range(matrix.rows))
-    if max(widths, default=0) <= WIDEST_MATRIX:
-        yield f"{letter} &= {printer.doprint(matrix)}"
-        return
-    rows, columns = ([str(k + 1) for k in range(size)] for size in matrix.shape)
-    for name, entry in entries("", matrix, rows, columns if matrix.cols > 1 else [], symmetric):
-        yield f"{letter}_{{{name[1:-1]}}} &= {printer.doprint(entry)}"

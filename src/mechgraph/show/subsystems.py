@@ -40,7 +40,7 @@ def _symbols(matrix: Labelled) -> dict[str, sp.Symbol]:
     s = matrix.equations.terms.symbols
     rates = [f"{name}'" for name in s.speeds]
     names = [*s.coordinates, *s.speeds, *rates, *s.inputs, *s.parameters, "t"]
-    return {name: sp.Symbol(name, real=True) for name in names}
+    return {name: sp.Symbol(name) for name in names}
 
 
 def matrix_sympy(matrix: Labelled, simplify: bool = True) -> sp.Matrix:
