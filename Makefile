@@ -1,8 +1,8 @@
-# Two commands, each sets up all that it needs in .venv: `make demo` and `make test`.
+# Each command sets up all that it needs in .venv; `make demo` and `make test` are the two to know.
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: runtime demo test slow smoke elsewhere lowest fuzz bench clean
+.PHONY: runtime demo docs test slow smoke elsewhere lowest fuzz bench clean
 
 # the runtime, in C: built by pip, and anew where its sources have changed
 runtime:
@@ -11,6 +11,12 @@ runtime:
 demo: .venv/runtime
 	@$(BIN)/python hatch_build.py
 	$(BIN)/mechgraph demo
+
+# the website in build/site, strictly; formulas are typeset by KaTeX, which needs Node.js
+docs: .venv/docs build/npm
+	@$(PYTHON) hatch_build.py
+	$(BIN)/python docs/pictures.py build/pictures
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 test: .venv/test
 	@$(BIN)/python hatch_build.py
@@ -75,6 +81,14 @@ bench: .venv/bench
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --editable ".[test]"
 	touch $@
+
+.venv/docs: pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --editable ".[docs]"
+	touch $@
+
+build/npm:
+	npm install --silent --no-audit --no-fund --prefix $@ katex@0.16
 
 .venv/bench: pyproject.toml
 	$(PYTHON) -m venv .venv

@@ -249,6 +249,29 @@ def test_gallery_page_is_what_the_gallery_says():
     )
 
 
+def test_every_public_name_is_in_the_reference():
+    """In docs/reference: ``::: mechgraph.Name``, or a function of expressions in its table."""
+    text = "".join(page.read_text() for page in (ROOT / "docs" / "reference").glob("*.md"))
+    for name in mg.__all__:
+        assert re.search(rf"(?:^::: mechgraph|`mg)\.{name}\b", text, re.MULTILINE), name
+
+
+def test_every_page_is_in_the_navigation():
+    """The website's, in mkdocs.yml; pages that lie elsewhere are put there by docs/website.py."""
+    listed = re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    pages = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    assert len(listed) == len(set(listed))
+    assert pages <= set(listed), pages - set(listed)
+    assert set(listed) - pages <= {
+        "index.md",
+        "contributing.md",
+        "changelog.md",
+        "license.md",
+        "benchmarks/index.md",
+        "benchmarks/results.md",
+    }
+
+
 def test_architecture_names_every_module():
     text = (ROOT / "docs" / "architecture.md").read_text()
     package = ROOT / "src" / "mechgraph"
