@@ -15,6 +15,7 @@ demo: .venv/runtime
 # the website in build/site, strictly; formulas are typeset by KaTeX, which needs Node.js
 docs: .venv/docs build/npm
 	@$(PYTHON) hatch_build.py
+	$(BIN)/python -m doctest docs/docstrings.py
 	$(BIN)/python docs/pictures.py build/pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 

@@ -602,7 +602,7 @@ def test_levels_can_be_read():
     )
     S = tree.S
     assert (S.rows, S.columns) == (equations.speeds, ("theta'", "phi'"))
-    theta, phi = sp.symbols("theta phi", real=True)
+    theta, phi = sp.symbols("theta phi")
     found = S.to_sympy()
     assert sp.simplify(found[2, 0] + RADIUS * sp.sin(theta)) == 0
     assert sp.simplify(found[3, 1] + RADIUS * sp.sin(theta) * sp.sin(phi)) == 0
